@@ -21,9 +21,9 @@ pub(super) type StretchSums = (Rc<Terms>, Terms);
 pub(super) type Terms = Vec<(Term, Ratio)>;
 
 /// Stretches whose waves are checked, by function and stretch.
-pub(super) struct Checked(Vec<Vec<bool>>);
+pub(super) struct CheckedStretches(Vec<Vec<bool>>);
 
-impl Checked {
+impl CheckedStretches {
     pub(super) fn contains(&self, function: usize, stretch: usize) -> bool {
         self.0[function][stretch]
     }
@@ -37,7 +37,7 @@ impl Checked {
 pub(super) struct Choice {
     pub(super) keys: Vec<Key>,
     /// Stretches that a branch leads back to, whose waves are counted and checked.
-    pub(super) checked: Checked,
+    pub(super) checked: CheckedStretches,
     /// For each function and stretch, the sums over keys.
     pub(super) sums: Vec<Vec<StretchSums>>,
     /// The loops around all calls of each function.
@@ -88,7 +88,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
     let calls = Calls::new(functions, is_apart);
     let mut choice = Choice {
         keys: Vec::new(),
-        checked: Checked(vec![Vec::new(); functions.len()]),
+        checked: CheckedStretches(vec![Vec::new(); functions.len()]),
         sums: vec![Vec::new(); functions.len()],
         depths: calls.depths.clone(),
     };

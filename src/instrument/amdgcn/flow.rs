@@ -374,12 +374,12 @@ struct Rows {
 }
 
 impl Rows {
-    fn get(&self, pivot: u32) -> Option<(&[(u32, Ratio)], &[(u32, Ratio)])> {
+    fn get(&self, pivot: u32) -> Option<(Part<'_>, Part<'_>)> {
         let [start, how, end] = self.places.get(pivot as usize)?.map(|place| place as usize);
         (start < how).then(|| (&self.terms[start..how], &self.terms[how..end]))
     }
 
-    fn insert(&mut self, pivot: u32, row: &[(u32, Ratio)], how: &[(u32, Ratio)]) {
+    fn insert(&mut self, pivot: u32, row: Part<'_>, how: Part<'_>) {
         let pivot = pivot as usize;
         if pivot >= self.places.len() {
             self.places.resize(pivot + 1, [0; 3]);
@@ -469,6 +469,9 @@ impl Ratio {
 /// Numbers with a factor that is not 0, by rising number.
 pub(super) type Vector = Vec<(u32, Ratio)>;
 
+/// A vector elsewhere in memory.
+type Part<'a> = &'a [(u32, Ratio)];
+
 /// A factor that may be left out if it is 0.
 trait Factor: Copy {
     fn is_nothing(self) -> bool;
@@ -482,7 +485,7 @@ impl Factor for i32 {
 
 impl Factor for Ratio {
     fn is_nothing(self) -> bool {
-        self.numerator == 0
+        self.is_zero()
     }
 }
 
@@ -514,7 +517,7 @@ fn merge<T: Factor>(
 }
 
 /// Adds `vector` times `factor` to `goal`, with the help of the memory of another one. Returns false if a number gets too large.
-fn add(goal: &mut Vector, vector: &[(u32, Ratio)], factor: Ratio, spare: &mut Vector) -> bool {
+fn add(goal: &mut Vector, vector: Part<'_>, factor: Ratio, spare: &mut Vector) -> bool {
     let is_exact = merge(goal, vector, spare, |known, value| {
         let value = value.times(factor)?;
         known.map_or(Some(value), |known| known.plus(value))
@@ -535,7 +538,7 @@ fn scale_by(vector: &mut Vector, factor: Ratio) -> bool {
 }
 
 /// A vector with one denominator. `None` if a number gets too large.
-pub(super) fn to_sum(vector: &[(u32, Ratio)]) -> Option<Sum> {
+pub(super) fn to_sum(vector: Part<'_>) -> Option<Sum> {
     let mut denominator = 1_i64;
     let fractions = vector.iter().map(|(_, ratio)| ratio.denominator);
     for own in fractions.filter(|own| *own != 1) {

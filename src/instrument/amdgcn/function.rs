@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use modelgpu_isa::{Flow, Operand};
 
-use super::calls::{self, Ways};
+use super::calls::{Sources, Ways};
 use super::code::{Code, Decoder, Index, Ins, NamedCode, Scalars, Used};
 use super::jumps;
 use super::lanes::KnownLanes;
-use super::loops::{Loops, Sources};
+use super::loops::{Loops, Predecessors};
 
 /// The register pair of return addresses in LLVM's calling convention.
 const RETURN_ADDRESS: u16 = 30;
@@ -151,7 +151,7 @@ impl<'data> Function<'data> {
             code: &self.code,
             all: &self.all,
             entries: &self.entries,
-            sources: calls::Sources::new(self.all.len(), ways),
+            sources: Sources::new(self.all.len(), ways),
         }
     }
 
@@ -239,7 +239,7 @@ impl<'data> Function<'data> {
         // Most code leads on to later places, and few rounds reach all of it.
         const ROUNDS: usize = 4;
         let count = self.stretches.len();
-        let sources = Sources::new(&self.successors, &vec![true; count]);
+        let sources = Predecessors::new(&self.successors, &vec![true; count]);
         let mut begun = vec![0; count];
         for entry in &self.entries {
             begun[self.stretch_of(*entry)] = u64::from(ALL_WAVES);

@@ -45,7 +45,7 @@ impl Loops {
                 open.extend(successors[node].as_ref());
             }
         }
-        let sources = Sources::new(successors, &is_reached);
+        let sources = Predecessors::new(successors, &is_reached);
         let mut parts = 0;
         let mut open = vec![(0..count).collect::<Vec<usize>>()];
         while let Some(nodes) = open.pop() {
@@ -85,14 +85,14 @@ impl Loops {
 }
 
 /// The nodes that lead to each node of a graph.
-pub(super) struct Sources {
+pub(super) struct Predecessors {
     /// Those of all nodes, one node after the other.
     all: Vec<usize>,
     /// The end of those of each node.
     ends: Vec<usize>,
 }
 
-impl Sources {
+impl Predecessors {
     /// Those of a graph, as far as they are `included`.
     pub(super) fn new<S: AsRef<[usize]>>(successors: &[S], included: &[bool]) -> Self {
         let edges = || {

@@ -513,7 +513,7 @@ fn states(function: &Function<'_>, parents: &mut Parents) -> Option<(Steps, Stat
     let steps = Steps::new(function)?;
     for restart in [Restart::AtOnce, Restart::AtEnd] {
         parents.clear();
-        let mut search = Search::new(function, &steps, restart);
+        let mut search = MaskSearch::new(function, &steps, restart);
         // The stretches that are looked at in all. Few conditions in loops make it start again.
         let mut rest = 8 * function.stretches.len() + 1024;
         while rest > 0 {
@@ -545,7 +545,7 @@ enum Restart {
 }
 
 /// A search for the knowledge before each stretch.
-struct Search<'a, 'data> {
+struct MaskSearch<'a, 'data> {
     function: &'a Function<'data>,
     steps: &'a Steps,
     restart: Restart,
@@ -601,7 +601,7 @@ struct Change {
     is_new: bool,
 }
 
-impl<'a, 'data> Search<'a, 'data> {
+impl<'a, 'data> MaskSearch<'a, 'data> {
     fn new(function: &'a Function<'data>, steps: &'a Steps, restart: Restart) -> Self {
         let mut store = Store::default();
         let start = store.add(State::new().view());
@@ -887,14 +887,14 @@ impl Steps {
 /// `callees_end`: a callee may end the wave.
 pub(super) fn find(function: &Function<'_>, callees_end: bool) -> Rc<LaneWays> {
     let callees_end = callees_end && function.calls;
-    let find = || Known::find(function).map(|known| known.ways(callees_end));
+    let find = || KnownMasks::find(function).map(|known| known.ways(callees_end));
     let lanes = &function.lanes;
     lanes.get_or_find(callees_end, || find().unwrap_or_default())
 }
 
 /// Returns whether the lanes of the entry are active wherever a function returns. Its ways of lanes are known after that.
 pub(super) fn returns_whole(function: &Function<'_>) -> bool {
-    let known = Known::find(function);
+    let known = KnownMasks::find(function);
     let callees: &[bool] = match function.calls {
         true => &[false, true],
         false => &[false],
@@ -908,14 +908,14 @@ pub(super) fn returns_whole(function: &Function<'_>) -> bool {
 }
 
 /// The knowledge before each stretch of a function.
-struct Known<'a, 'data> {
+struct KnownMasks<'a, 'data> {
     function: &'a Function<'data>,
     steps: Steps,
     parents: Parents,
     before: States,
 }
 
-impl<'a, 'data> Known<'a, 'data> {
+impl<'a, 'data> KnownMasks<'a, 'data> {
     /// `None`: the function is too large.
     fn find(function: &'a Function<'data>) -> Option<Self> {
         let mut parents = Parents::new(function);
