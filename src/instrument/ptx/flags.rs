@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use crate::format::ptx::module::PtxFunction;
-use crate::instrument::ptx::dominators::{DominatorTree, immediate_dominators};
+use crate::instrument::dominators::{DominatorTree, immediate_dominators};
 use crate::instrument::ptx::flow;
 
 /// The most blocks of a function whose blocks share flags.

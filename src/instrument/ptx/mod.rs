@@ -3,7 +3,6 @@
 //! [`instrument()`] returns the text of a [`Module`](crate::format::ptx::Module) with additions. A thread counts in registers,
 //! and a warp adds its counts to memory when its threads leave a function.
 
-mod dominators;
 mod error;
 mod flags;
 mod flow;

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, Instruction, StatementKind};
-use crate::instrument::ptx::dominators::immediate_dominators;
+use crate::instrument::dominators::immediate_dominators;
 use crate::instrument::ptx::flow;
 
 /// The most blocks of a function for which [`apart`] looks at the ways. If a larger function waits, each of its exits is
