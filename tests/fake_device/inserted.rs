@@ -6,7 +6,7 @@ use std::fs;
 use rocov::drain::{Idle, Session};
 use rocov::format::blocks::Kind;
 use rocov::format::codeobject::Identity;
-use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, instrument};
+use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, MAP_VERSION, instrument};
 
 use crate::kills::keeping;
 use crate::support::artifacts::repository;
@@ -146,9 +146,9 @@ fn counters_outside_of_the_code_object_are_not_read() {
         .map(|group| (address >> (7 * group)) as u8 & 0x7f | if group < groups { 0x80 } else { 0 })
         .collect();
     let mut hostile = instrumented.code.clone();
-    // The address follows the version (3), the first byte of the section, which is after the original.
+    // The address follows the version, the first byte of the section, which is after the original.
     let places: Vec<usize> = (1..hostile.len() - word.len())
-        .filter(|at| hostile[at - 1] == 3 && hostile[*at..].starts_with(&word))
+        .filter(|at| u64::from(hostile[at - 1]) == MAP_VERSION && hostile[*at..].starts_with(&word))
         .collect();
     let at = *places.last().expect("the address in the map");
     let last = at + word.len() - 1;

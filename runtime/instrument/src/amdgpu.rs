@@ -18,7 +18,7 @@ use crate::texts;
 
 /// The number of what rocov puts into code objects, which is part of the names of cached results, as is the version of the
 /// map. A change of it needs a new number.
-const INSTRUMENTATION: u32 = 4;
+const INSTRUMENTATION: u32 = 5;
 
 /// An instrumented code object.
 #[derive(Debug)]

@@ -9,7 +9,6 @@ use super::loops::Loops;
 use super::map::Sum;
 use super::masks;
 use super::plan::Kind;
-use crate::support::counting::Counting;
 
 /// A counter before it has a register: the function, the stretch, and what it counts.
 pub(super) type Key = (usize, usize, Kind);
@@ -20,12 +19,14 @@ pub(super) type StretchSums = (Rc<Terms>, Terms);
 /// Terms, each with a factor, by rising term.
 pub(super) type Terms = Vec<(Term, Ratio)>;
 
-/// Stretches whose waves are checked, by function and stretch.
+/// Stretches whose waves are checked, by function and stretch. Those that are missing are not.
+#[derive(Default)]
 pub(super) struct CheckedStretches(Vec<Vec<bool>>);
 
 impl CheckedStretches {
     pub(super) fn contains(&self, function: usize, stretch: usize) -> bool {
-        self.0[function][stretch]
+        let stretches = self.0.get(function);
+        stretches.is_some_and(|stretches| stretches.get(stretch) == Some(&true))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -54,7 +55,6 @@ pub(super) struct Term {
 /// The wishes that a choice follows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wishes {
-    pub(super) counting: Counting,
     /// A callee may end the wave.
     pub(super) callees_end: bool,
     /// Each loop has a counter that is checked.
@@ -70,21 +70,13 @@ pub(super) struct Wishes {
 /// Chooses the counters of functions.
 pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
     let Wishes {
-        counting,
         callees_end,
         is_checked,
         is_apart,
         is_closed,
         may_multiply,
     } = wishes;
-    let is_exact = counting == Counting::Exact;
-    // It only follows from another one that a block ran if both run equally often.
-    let is_derived = |sum: &Sum, own: usize| match sum.terms.as_slice() {
-        [(other, factor)] if !is_exact => {
-            *other != own && u64::try_from(*factor) == Ok(sum.denominator)
-        }
-        terms => is_exact && terms != [(own, 1)],
-    };
+    let is_derived = |sum: &Sum, own: usize| sum.terms.as_slice() != [(own, 1)];
     let calls = Calls::new(functions, is_apart);
     let mut choice = Choice {
         keys: Vec::new(),
@@ -94,7 +86,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
     };
     for number in calls.order.iter().copied() {
         let function = functions[number];
-        let entry = match is_exact && is_closed {
+        let entry = match is_closed {
             true => calls.entry(functions, number, &choice.sums),
             false => None,
         };
@@ -113,7 +105,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         // A function that calls itself is a loop, too.
         let checked = |stretch: usize| {
             let is_entry = calls.may_recur[number] && stretch == 0;
-            is_exact && is_checked && (stretches[stretch].is_head || is_entry)
+            is_checked && (stretches[stretch].is_head || is_entry)
         };
         let graph = Graph::new(function, &block_of, Flowing::Waves, callees_end);
         let counts = graph.counts();
@@ -178,7 +170,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         let multiplied = |stretch: usize| -> Option<Terms> {
             let behind = ways.stretch(stretch).behind? as usize;
             let is_once = stretches.get(behind)?.depth == 0;
-            let is_wanted = may_multiply && is_exact && !is_apart && function.is_kernel();
+            let is_wanted = may_multiply && !is_apart && function.is_kernel();
             let terms = &waves[block_of[stretch]];
             let is_looping = |(term, _): &(Term, Ratio)| stretches[term.key.1].depth > 0;
             let is_useful = stretches[stretch].depth > 0 && terms.iter().all(is_looping);
@@ -201,13 +193,13 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
                 stretch,
             )
         });
-        // The lanes at entry times the waves; some lane ran if a wave did.
+        // The lanes at entry times the waves.
         let products = |stretch: usize| -> Terms {
             let terms = waves[block_of[stretch]].iter();
             let terms = terms.map(|(term, factor)| {
                 (
                     Term {
-                        is_product: is_exact,
+                        is_product: true,
                         ..*term
                     },
                     *factor,
@@ -336,19 +328,19 @@ impl SumOfTerms {
 }
 
 /// The calls among the functions of a group.
-struct Calls {
+pub(super) struct Calls {
     /// The calls of each function: those that call it, and the numbers of the instructions.
-    callers: Vec<Vec<(usize, usize)>>,
+    pub(super) callers: Vec<Vec<(usize, usize)>>,
     /// A call of the function may lead to another one, before it returns.
     may_recur: Vec<bool>,
     /// The functions, callers first.
-    order: Vec<usize>,
+    pub(super) order: Vec<usize>,
     /// The loops around all calls of each function.
-    depths: Vec<u32>,
+    pub(super) depths: Vec<u32>,
 }
 
 impl Calls {
-    fn new(functions: &[&Function<'_>], is_apart: bool) -> Self {
+    pub(super) fn new(functions: &[&Function<'_>], is_apart: bool) -> Self {
         let count = functions.len();
         let numbers: BTreeMap<u64, usize> = functions
             .iter()

@@ -49,6 +49,7 @@ struct Opcodes {
     mask: u32,
     select: u32,
     or: u32,
+    or_64: u32,
     minimum: u32,
     vector_minimum: u32,
     set_bit: u32,
@@ -62,6 +63,7 @@ struct Opcodes {
     get_pc: u32,
     set_pc: u32,
     compare_not_equal: u32,
+    compare_not_equal_64: u32,
     call: u32,
     branch: u32,
     branch_on_scc: u32,
@@ -78,6 +80,8 @@ struct Opcodes {
     count_below: u32,
     count_below_high: u32,
     atomic: u32,
+    atomic_or: u32,
+    store: u32,
 }
 
 /// Writes instructions of a target, for waves of one size.
@@ -104,6 +108,7 @@ impl Encoder {
             mask: find("SOP2", &["s_bfm_b64"]),
             select: find("SOP2", &["s_cselect_b32"]),
             or: find("SOP2", &["s_or_b32"]),
+            or_64: find("SOP2", &["s_or_b64"]),
             minimum: find("SOP2", &["s_min_u32"]),
             vector_minimum: find("VOP2", &["v_min_u32"]),
             set_bit: find("SOP1", &["s_bitset1_b32"]),
@@ -119,6 +124,7 @@ impl Encoder {
             get_pc: find("SOP1", &["s_getpc_b64"]),
             set_pc: find("SOP1", &["s_setpc_b64"]),
             compare_not_equal: find("SOPC", &["s_cmp_lg_u32"]),
+            compare_not_equal_64: find("SOPC", &["s_cmp_lg_u64"]),
             call: find("SOPK", &["s_call_b64"]),
             branch: find("SOPP", &["s_branch"]),
             branch_on_scc: find("SOPP", &["s_cbranch_scc1"]),
@@ -139,6 +145,8 @@ impl Encoder {
             count_below: find("VOP3", &["v_mbcnt_lo_u32_b32"]),
             count_below_high: find("VOP3", &["v_mbcnt_hi_u32_b32"]),
             atomic: find("GLOBAL", &["global_atomic_add_x2", "global_atomic_add_u64"]),
+            atomic_or: find("GLOBAL", &["global_atomic_or", "global_atomic_or_b32"]),
+            store: find("GLOBAL", &["global_store_dword", "global_store_b32"]),
         };
         Self {
             target,
@@ -223,6 +231,35 @@ impl Encoder {
         if self.lanes == 64 {
             self.or(text, goal, goal, EXEC + 1);
         }
+    }
+
+    /// Adds the active lanes to a mask of lanes. Changes SCC.
+    pub(super) fn collect_active(&self, text: &mut Text, mask: u16) {
+        let op = match self.lanes {
+            32 => self.opcodes.or,
+            _ => self.opcodes.or_64,
+        };
+        let (own, active) = (Source::Scalar(mask), Source::Scalar(EXEC));
+        Self::sop2(text, op, mask, own, active);
+    }
+
+    /// Sets a bit of a register if a mask has a lane. Changes SCC and `free`.
+    pub(super) fn set_bit_if_any(
+        &self,
+        text: &mut Text,
+        goal: u16,
+        bit: u16,
+        mask: u16,
+        free: u16,
+    ) {
+        let op = match self.lanes {
+            32 => self.opcodes.compare_not_equal,
+            _ => self.opcodes.compare_not_equal_64,
+        };
+        text.push(0xbf00_0000 | op << 16 | ZERO << 8 | u32::from(mask));
+        let bits = Source::Constant(1 << bit);
+        Self::sop2(text, self.opcodes.select, free, bits, Source::Constant(0));
+        self.or(text, goal, goal, free);
     }
 
     /// vector = 1 where it is not 0.
@@ -639,6 +676,21 @@ impl Encoder {
         text.push(0);
     }
 
+    /// Sets a pair of scalar registers to the address of this place, and a vector register to the distance from it to the word of
+    /// a counter, in each active lane.
+    pub(super) fn point_at(
+        &self,
+        text: &mut Text,
+        pair: u16,
+        vector: u16,
+        goal: super::text::Goal,
+    ) {
+        Self::sop1(text, self.opcodes.get_pc, pair, Source::Constant(0));
+        self.vop1(text, vector, LITERAL);
+        text.refer_at_once(goal, 1);
+        text.push(0);
+    }
+
     /// Sets a pair of vector registers to a small constant.
     pub(super) fn vector_move_64(&self, text: &mut Text, vector: u16, value: u16) {
         let value = ZERO + u32::from(value);
@@ -660,8 +712,29 @@ impl Encoder {
         base: u16,
         offset: u32,
     ) {
-        let (address, data) = (u32::from(address), u32::from(data));
-        let (op, base) = (self.opcodes.atomic, u32::from(base));
+        self.access(text, self.opcodes.atomic, [address, data, base], offset);
+    }
+
+    /// Sets the bits of a vector register in 32 bits of memory there.
+    pub(super) fn atomic_or(
+        &self,
+        text: &mut Text,
+        address: u16,
+        data: u16,
+        base: u16,
+        offset: u32,
+    ) {
+        self.access(text, self.opcodes.atomic_or, [address, data, base], offset);
+    }
+
+    /// Stores the distance in a vector register, which is not 0, in 32 bits of memory there.
+    pub(super) fn store_mark(&self, text: &mut Text, address: u16, base: u16, offset: u32) {
+        self.access(text, self.opcodes.store, [address, address, base], offset);
+    }
+
+    /// Accesses the memory at `base` + `address` + `offset`, in each active lane.
+    fn access(&self, text: &mut Text, op: u32, [address, data, base]: [u16; 3], offset: u32) {
+        let (address, data, base) = (u32::from(address), u32::from(data), u32::from(base));
         if self.is_gfx12() {
             // The scope is the device.
             text.push(0xee00_0000 | op << 14 | base);

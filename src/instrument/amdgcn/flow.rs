@@ -18,6 +18,9 @@ const MAX_NODES: usize = 4096;
 /// The most terms of a sum. Other counts are picked.
 const MAX_TERMS: usize = 64;
 
+/// The nodes at the ends of an edge. One that is `None` is the outside.
+pub(super) type Edge = (Option<usize>, Option<usize>);
+
 /// The nodes and edges of a function.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
@@ -136,6 +139,16 @@ impl Graph {
             counted: count,
             edges,
         }
+    }
+
+    /// The number of nodes, and the edges between them.
+    pub(super) fn ways(&self) -> (usize, impl Iterator<Item = Edge>) {
+        let node = |end: u32| end.checked_sub(1).map(|node| node as usize);
+        let edges = self.edges.iter();
+        (
+            self.nodes,
+            edges.map(move |(from, to)| (node(*from), node(*to))),
+        )
     }
 
     /// The counts of nodes. They are not known if there are too many.

@@ -10,8 +10,11 @@ use super::encoder::{EXEC, Encoder, MAX_OFFSET, PAIR, Source};
 use super::ends::KnownEnd;
 use super::error::Refusal;
 use super::function::Function;
+use super::marking;
 use super::pending;
-use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, OFFSET, OnTheWay, Plan};
+use super::plan::{
+    Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, MarkWay, OFFSET, OnTheWay, Plan,
+};
 use super::text::{Goal, Label, Text};
 use crate::support::counting::Counting;
 
@@ -234,6 +237,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             if let Some(label) = starts.get(index) {
                 let is_reached = index > 0 && function.all[index - 1].falls_through();
                 self.pool(text, false, is_reached);
+                self.mark_behind_branch(text, number, stretch);
                 if function.stretches[stretch].starts_block {
                     text.joint();
                 }
@@ -265,6 +269,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     self.finish(text, None);
                     self.has_end = true;
                 }
+                (Flow::End, _) if !self.has_end_code() => encoder.end(text),
                 (Flow::End, _) => encoder.branch(text, self.end),
                 (Flow::Call { .. } | Flow::Branch { .. }, Some(goal)) => {
                     let word = function.code.words(ins.address)[0] & 0xffff_0000;
@@ -303,7 +308,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     skipped = self.address(text, function, index, &starts)?;
                 }
                 // Vector registers may go early, but counts are in some.
-                _ if ins.mnemonic == "s_sendmsg" && self.frees_registers(function, index) => {
+                _ if ins.mnemonic == "s_sendmsg"
+                    && self.has_end_code()
+                    && self.frees_registers(function, index) =>
+                {
                     encoder.nothing(text, 1);
                 }
                 _ => self.copy(text, function, index),
@@ -329,6 +337,12 @@ impl<'a, 'data> Emitter<'a, 'data> {
         start.copied().ok_or(Refusal::Branch {
             address: function.all[index].address,
         })
+    }
+
+    /// A wave brings counts or bits to memory when it ends.
+    fn has_end_code(&self) -> bool {
+        let marks = self.plan.marks.as_ref();
+        marks.is_none_or(|marks| !marks.bits.is_empty())
     }
 
     /// `s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)` ("Message Types" in AMD's guides of RDNA 3 and 4).
@@ -415,6 +429,12 @@ impl<'a, 'data> Emitter<'a, 'data> {
 
     /// Counts a stretch, before the instruction `index`.
     fn count(&mut self, text: &mut Text, function: usize, stretch: usize, index: usize) {
+        if let Some(marks) = &self.plan.marks {
+            if let Some(ways) = marks.at_stretches.get(&(function, stretch)) {
+                self.mark(text, function, index, ways);
+            }
+            return;
+        }
         let factor = self.plan.factors.get(&(function, stretch)).copied();
         let numbers = self.counters.get(&(function, stretch));
         if numbers.is_none() && factor.is_none() {
@@ -484,6 +504,45 @@ impl<'a, 'data> Emitter<'a, 'data> {
         if is_live {
             self.wait_if_read_by_vectors(text);
             encoder.restore_scc(text, scc);
+        }
+    }
+
+    /// Writes marks before the instruction `index`.
+    fn mark(&self, text: &mut Text, function: usize, index: usize, ways: &[MarkWay]) {
+        let (encoder, plan) = (self.encoder, self.plan);
+        let Some(marks) = &plan.marks else {
+            return;
+        };
+        let reads_exec = ways.iter().any(|way| marking::reads_exec(*way));
+        if reads_exec && self.may_follow_comparison(function, index) {
+            encoder.wait_behind_comparison(text);
+        }
+        let changes_scc = ways.iter().any(|way| marking::changes_scc(*way));
+        let is_live = changes_scc && self.functions[function].is_scc_live[index];
+        let scc = plan.temporaries[2];
+        if is_live {
+            encoder.save_scc(text, scc);
+        }
+        for way in ways {
+            marking::mark(text, plan, marks, *way);
+        }
+        if is_live {
+            encoder.restore_scc(text, scc);
+        }
+    }
+
+    /// Writes the marks of a branch before this stretch that is not taken.
+    fn mark_behind_branch(&self, text: &mut Text, function: usize, stretch: usize) {
+        let Some((marks, before)) = self.plan.marks.as_ref().zip(stretch.checked_sub(1)) else {
+            return;
+        };
+        for way in marks
+            .behind_branches
+            .get(&(function, before))
+            .into_iter()
+            .flatten()
+        {
+            marking::mark(text, self.plan, marks, *way);
         }
     }
 
@@ -674,6 +733,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
     /// Sets the counters to their start: at that of a wave of the kernel with this number, or of a function.
     fn begin(&self, text: &mut Text, function: Option<usize>) {
         let (plan, encoder) = (self.plan, self.encoder);
+        if let Some(marks) = &plan.marks {
+            marking::begin(text, plan, marks);
+            return;
+        }
         let [pair, _, count] = plan.temporaries;
         match plan.entry_lanes {
             Some(Home::Scalar(register)) => encoder.count_active(text, register),
@@ -803,16 +866,27 @@ impl<'a, 'data> Emitter<'a, 'data> {
     fn finish(&self, text: &mut Text, known: Option<u32>) {
         let (plan, encoder) = (self.plan, self.encoder);
         let [base, _, free] = plan.temporaries;
-        let Some(first) = plan.batches.first() else {
+        let has_bits = plan
+            .marks
+            .as_ref()
+            .is_some_and(|marks| !marks.bits.is_empty());
+        if plan.batches.is_empty() && !has_bits {
             encoder.end(text);
             return;
-        };
+        }
         let free_vectors = plan.own_vectors.or(self.last_vectors);
         let [offset, data] = free_vectors.unwrap_or_else(|| {
             // No load may still write to these.
             encoder.wait_for_memory(text);
             [OFFSET, DATA]
         });
+        let Some(first) = plan.batches.first() else {
+            if let Some(marks) = &plan.marks {
+                marking::finish(text, plan, marks, [offset, data]);
+            }
+            encoder.end(text);
+            return;
+        };
         self.wait_if_read_by_vectors(text);
         let is_alone = plan.batches.len() == 1;
         let mut is_active = Active::Some;
@@ -954,6 +1028,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let Some(OnTheWay { back, base, kept }) = plan.on_the_way else {
             return;
         };
+        if let Some(marks) = &plan.marks {
+            marking::join_masks(text, plan, marks);
+        }
         let [t, u, _] = plan.temporaries;
         let halves = if encoder.lanes == 64 { 2 } else { 1 };
         // Registers of its own need not be kept.
@@ -1053,6 +1130,13 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     encoder.atomic_add(text, offset, data, base, distance);
                 }
             }
+        }
+        if let Some(marks) = &plan.marks {
+            let first = marks.bits.first().map_or(marks.word, |bits| bits.word);
+            encoder.address(text, base, Goal::Counter(first));
+            marking::add(text, encoder, marks, data, |word| {
+                (base, offset, ((word - first) * u64::from(WORD)) as u32)
+            });
         }
         self.flush_spread(text, base, offset, data);
         // Lanes at their start.

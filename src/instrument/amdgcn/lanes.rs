@@ -23,6 +23,10 @@ pub(super) struct StretchLanes {
     pub(super) are_of_entry: bool,
     /// They are all lanes that a condition keeps: this is the stretch behind it.
     pub(super) behind: Option<u32>,
+    /// There is one whenever a wave comes there, by [`find_active`](super::masks::find_active).
+    pub(super) is_active: bool,
+    /// They are among those of the entry, by the same.
+    pub(super) is_bounded: bool,
 }
 
 /// The ways of lanes where EXEC changes.

@@ -7,8 +7,9 @@
 //! 4 bytes, the size in bytes of what follows, one bit for each word that starts an instruction (8 in a byte, lowest
 //! first), the number of stretches, and for each stretch the words from the start of the one before (of the function,
 //! at first), and the counts of its waves and its lanes. A count is a sum: its denominator, the number of its terms,
-//! and for each the number of a counter and a factor (zigzag). A function with several copies is there as often: its
-//! counts are the sums of theirs.
+//! and for each the number of a counter and a factor (zigzag). If the denominator is 0, the count is 1 if some term is
+//! not 0, and each term is the bits of the counter that its factor has, too. A function with several copies is there as
+//! often: its counts are the sums of theirs.
 
 use std::ops::Range;
 
@@ -36,13 +37,14 @@ pub(super) const SECTIONS: [&str; 4] = [
     COUNTERS_SECTION,
 ];
 /// The version of the map.
-pub const MAP_VERSION: u64 = 3;
+pub const MAP_VERSION: u64 = 4;
 /// The most lanes of a wave.
 const MOST_LANES: u64 = 64;
 /// The fewest bytes of a function: its address, its sizes and the number of stretches.
 const LEAST_FUNCTION: usize = 4;
 
-/// A count that follows from counters: the sum of some of them, each with a factor, divided by a denominator.
+/// A count that follows from counters: the sum of some of them, each with a factor, divided by a denominator. If this is 0, the
+/// count is 1 if a counter has a bit of its factor, and 0 otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sum {
     pub(super) denominator: u64,
@@ -403,14 +405,18 @@ impl ExecutedCode<'_> {
 
     /// The next count.
     fn sum(&self, numbers: &mut Numbers<'_>) -> Result<u64, MapError> {
-        let denominator = numbers.next()?.max(1);
+        let denominator = numbers.next()?;
         let terms = numbers.next()?;
-        let mut sum = 0_i128;
+        let (mut sum, mut has_bits) = (0_i128, false);
         for _ in 0..terms {
             let (counter, factor) = (numbers.next()?, numbers.next()?);
             let factor = (factor >> 1).cast_signed() ^ -(factor & 1).cast_signed();
             let value = self.value(counter);
+            has_bits |= value & factor.cast_unsigned() != 0;
             sum = sum.wrapping_add(i128::from(value).wrapping_mul(factor.into()));
+        }
+        if denominator == 0 {
+            return Ok(has_bits.into());
         }
         // Waves that have not ended yet may be missing on one side only.
         Ok((sum / i128::from(denominator)).max(0) as u64)

@@ -100,6 +100,38 @@ fn counters_that_are_sums_have_the_values_of_their_lanes() {
 }
 
 #[test]
+fn a_count_of_bits_is_whether_one_is_set() {
+    let bits = |terms: &[(usize, i64)]| Sum {
+        denominator: 0,
+        terms: terms.to_vec(),
+    };
+    let stretch = |word: u64, waves: Sum, lanes: Sum| StretchCounts { word, waves, lanes };
+    let function = FunctionCounts {
+        address: 0x100,
+        words: 3,
+        starts: vec![0, 1, 2],
+        stretches: vec![
+            stretch(0, bits(&[(0, -1)]), bits(&[(0, -1), (1, 4)])),
+            stretch(1, bits(&[(1, 1 << 31)]), bits(&[(1, 2), (2, 1)])),
+            stretch(2, bits(&[(1, 5), (0, -1)]), bits(&[])),
+        ],
+    };
+    let bytes = encoded(&function, &[], 3);
+    let map = CounterMap::new(&[], &bytes).expect("a whole map");
+    for (values, expected) in [
+        ([0, 0, 0], [0, 0, 0, 0, 0, 0]),
+        ([8192, 0, 0], [1, 1, 0, 0, 1, 0]),
+        ([0, 1 << 31 | 2, 0], [0, 0, 1, 1, 0, 0]),
+        ([0, 4, 3], [0, 1, 0, 1, 1, 0]),
+    ] {
+        let mut counts = [0; 6];
+        let executed = map.executed(&values);
+        executed.count(0x100, &mut counts).expect("a whole map");
+        assert_eq!(counts, expected, "{values:?}");
+    }
+}
+
+#[test]
 fn damaged_maps_have_an_error() {
     let map = |numbers: &[u64]| {
         let mut bytes = Vec::new();

@@ -764,6 +764,7 @@ enum Operation {
     RestSave,
     /// The first source and EXEC's inverse.
     InactiveSave,
+    XorSave,
     OrSave,
     Or,
     And,
@@ -831,6 +832,7 @@ impl Step {
             "and_saveexec" => Operation::AndSave,
             "andn1_saveexec" | "and_not0_saveexec" => Operation::RestSave,
             "andn2_saveexec" | "and_not1_saveexec" => Operation::InactiveSave,
+            "xor_saveexec" => Operation::XorSave,
             "or_saveexec" => Operation::OrSave,
             "or" => Operation::Or,
             "and" => Operation::And,
@@ -892,6 +894,26 @@ pub(super) fn find(function: &Function<'_>, callees_end: bool) -> Rc<LaneWays> {
     lanes.get_or_find(callees_end, || find().unwrap_or_default())
 }
 
+/// As [`find`], and the stretches with an active lane. `begins_active`: at the entry, there is one.
+pub(super) fn find_active(
+    function: &Function<'_>,
+    callees_end: bool,
+    begins_active: bool,
+) -> LaneWays {
+    let Some(known) = KnownMasks::find(function) else {
+        return LaneWays::default();
+    };
+    let mut found = known.ways(callees_end);
+    for stretch in known.active(begins_active) {
+        found.stretches[stretch].is_active = true;
+    }
+    for (number, stretch) in found.stretches.iter_mut().enumerate() {
+        let exec = known.before.get(number).map(|state| state.exec);
+        stretch.is_bounded = exec != Some(Mask::Unknown);
+    }
+    found
+}
+
 /// Returns whether the lanes of the entry are active wherever a function returns. Its ways of lanes are known after that.
 pub(super) fn returns_whole(function: &Function<'_>) -> bool {
     let known = KnownMasks::find(function);
@@ -905,6 +927,48 @@ pub(super) fn returns_whole(function: &Function<'_>) -> bool {
         lanes.get_or_find(*callees_end, || ways().unwrap_or_default());
     }
     known.is_some_and(|known| known.returns_whole())
+}
+
+/// Sets of lanes that are known not to be empty, and whether EXEC is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Present {
+    sets: BTreeSet<Set>,
+    is_active: bool,
+}
+
+impl Present {
+    /// Returns whether a set has a part that is not empty.
+    fn has(&self, set: Set, parents: &Parents) -> bool {
+        let mut sets = self.sets.iter();
+        sets.any(|part| is_within(*part, set, parents))
+    }
+
+    /// Notes behind a branch that EXEC is this set, and, if the branch looked for an active lane, whether there is one.
+    fn note(&mut self, set: Set, is_active: Option<bool>, parents: &Parents) {
+        let other = match set {
+            Set::Kept(at) => Some((at, Set::Rest(at))),
+            Set::Rest(at) => Some((at, Set::Kept(at))),
+            Set::Entry | Set::Before(_) => None,
+        };
+        match (is_active, other) {
+            (Some(false), Some((at, other))) if self.has(before(at, parents), parents) => {
+                // One part of lanes is empty, and both together are not.
+                self.sets.insert(other);
+            }
+            _ if self.is_active => _ = self.sets.insert(set),
+            _ => {}
+        }
+    }
+
+    /// The knowledge if both may be the case.
+    fn join(&self, other: &Self, parents: &Parents) -> Self {
+        let both = self.sets.union(&other.sets).copied();
+        let both = both.filter(|set| self.has(*set, parents) && other.has(*set, parents));
+        Self {
+            sets: both.collect(),
+            is_active: self.is_active && other.is_active,
+        }
+    }
 }
 
 /// The knowledge before each stretch of a function.
@@ -948,6 +1012,78 @@ impl<'a, 'data> KnownMasks<'a, 'data> {
             }
         }
         found
+    }
+
+    /// The stretches in which some lane is active whenever a wave comes there: a wave begins with one, branches look for one, and
+    /// lanes that are activated again are those from before a condition.
+    fn active(&self, begins_active: bool) -> Vec<usize> {
+        let function = self.function;
+        let parents = &mut self.parents.clone();
+        let mut state = State::new();
+        let mut before: Vec<Option<Present>> = vec![None; function.stretches.len()];
+        let mut waiting: BTreeSet<usize> = BTreeSet::new();
+        for entry in &function.entries {
+            let stretch = function.stretch_of(*entry);
+            let sets = begins_active.then_some(Set::Entry);
+            before[stretch] = Some(Present {
+                sets: sets.into_iter().collect(),
+                is_active: begins_active,
+            });
+            waiting.insert(stretch);
+        }
+        let mut rest = 16 * function.stretches.len() + 1024;
+        while let Some(stretch) = waiting.pop_first() {
+            rest -= 1;
+            let (Some(mut present), Some(start)) = (before[stretch].clone(), self.before.get(stretch))
+            else {
+                continue;
+            };
+            if rest == 0 {
+                return Vec::new();
+            }
+            state.set(start);
+            let range = function.instructions_of(stretch);
+            for step in self.steps.of(stretch) {
+                let earlier = state.exec;
+                step.take(function, &mut state, parents);
+                step.follow(function, &mut present, [earlier, state.exec], parents);
+            }
+            let Some(last) = range.last() else { continue };
+            let ins = &function.all[last];
+            let goal = function.goal(last).filter(|goal| *goal != last + 1);
+            for next in function.following(last) {
+                let is_taken = Some(next) == goal;
+                let mut behind = present.clone();
+                let condition = match ins.flow {
+                    Flow::Branch { condition, .. } if goal.is_some() => condition,
+                    _ => None,
+                };
+                let is_active = match condition {
+                    Some(modelgpu_isa::Condition::Execz) => Some(!is_taken),
+                    Some(modelgpu_isa::Condition::Execnz) => Some(is_taken),
+                    _ => None,
+                };
+                behind.is_active = is_active.unwrap_or(behind.is_active);
+                if let Mask::Is(set) = state.exec {
+                    behind.note(set, is_active, parents);
+                }
+                let next = function.stretch_of(next);
+                let joined = match &before[next] {
+                    Some(known) => known.join(&behind, parents),
+                    None => behind,
+                };
+                if before[next].as_ref() != Some(&joined) {
+                    before[next] = Some(joined);
+                    waiting.insert(next);
+                }
+            }
+        }
+        let numbers = before.iter().enumerate();
+        let active = numbers.filter(|(_, present)| {
+            let present = present.as_ref();
+            present.is_some_and(|present| present.is_active)
+        });
+        active.map(|(stretch, _)| stretch).collect()
     }
 
     /// Returns whether the lanes of the entry are active wherever the function returns.
@@ -1229,6 +1365,10 @@ impl Step {
                     result = mask(state.exec);
                     exec = without(source, state.exec, parents);
                 }
+                Operation::XorSave => {
+                    result = mask(state.exec);
+                    exec = Mask::Unknown;
+                }
                 Operation::OrSave => {
                     let source = state.mask(found.src[0]);
                     result = mask(state.exec);
@@ -1342,6 +1482,52 @@ impl Step {
         }
         state.exec = exec;
         is_new
+    }
+
+    /// Follows which lanes are known to be there, past the instruction, with EXEC before and behind it.
+    fn follow(
+        &self,
+        function: &Function<'_>,
+        present: &mut Present,
+        [earlier, exec]: [Mask; 2],
+        parents: &Parents,
+    ) {
+        if matches!(self.effect, Effect::KeptCall) {
+            return;
+        }
+        // A condition that is evaluated again has other lanes.
+        let condition = self.number as Condition;
+        let names = [Set::Kept(condition), before(condition, parents)].map(Mask::Is);
+        if parents.get(condition).is_some() && names.contains(&exec) {
+            let depends = |set: Set| {
+                let mut sets = around(set, parents);
+                sets.any(|set| set.condition() == Some(condition))
+            };
+            present.sets.retain(|set| !depends(*set));
+            if present.is_active {
+                present.sets.insert(before(condition, parents));
+            }
+        }
+        if self.effect == Effect::Unknown {
+            present.is_active = false;
+        }
+        if !self.writes_exec {
+            return;
+        }
+        let decoded = function.code.decode(function.all[self.number].address);
+        let name = function.all[self.number].mnemonic;
+        let adds = decoded.is_some_and(|decoded| {
+            name.starts_with("s_or_saveexec")
+                || name.starts_with("s_or_b") && decoded.src[..2].contains(&Operand::EXEC)
+        });
+        let value = decoded.and_then(|decoded| constant(&decoded, decoded.src[0]));
+        let is_set = name.starts_with("s_or_saveexec") || name.starts_with("s_mov_");
+        let is_set = is_set && value.is_some_and(|value| value != 0);
+        let is_present = match exec {
+            Mask::Is(set) => present.has(set, parents) || exec == earlier && present.is_active,
+            Mask::PartOf(_) | Mask::Unknown => false,
+        };
+        present.is_active = is_present || is_set || adds && present.is_active;
     }
 
     /// The lanes that it makes inactive, as they have left a loop, and their register.

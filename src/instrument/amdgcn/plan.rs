@@ -118,6 +118,56 @@ pub(super) struct Borrowed {
     pub(super) vectors_in: u16,
 }
 
+/// The way of a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MarkWay {
+    /// Each active lane stores to the word of memory with this number.
+    Store(u64),
+    /// The first lane stores there, also if it is not active.
+    StoreAlways(u64),
+    /// A bit of a scalar register is set.
+    Set(u16, u16),
+    /// The active lanes are added to a mask in scalar registers.
+    Collect(u16),
+}
+
+/// A register of bits, which are added to memory when a wave ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkBits {
+    pub(super) register: u16,
+    /// Those that are set at the start of a kernel, and that of each other function is 0.
+    pub(super) first: u32,
+    /// The number of its word in memory.
+    pub(super) word: u64,
+}
+
+/// A mask of lanes that is a bit at the end: the bit is set if it has a lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkMask {
+    pub(super) register: u16,
+    /// The register of the bit, and the bit.
+    pub(super) bits: u16,
+    pub(super) bit: u16,
+}
+
+/// MarkPlan of the places that waves or lanes have come to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MarkPlan {
+    /// A pair of scalar registers with an address, and the vector register with the distance from it to the first word: a kernel
+    /// sets them at its start.
+    pub(super) pointer: Option<(u16, u16)>,
+    /// Lanes may be active at a mark that are not so at the start.
+    pub(super) activates_all: bool,
+    /// The first word in memory.
+    pub(super) word: u64,
+    pub(super) bits: Vec<MarkBits>,
+    pub(super) masks: Vec<MarkMask>,
+    /// By the numbers of the function and the stretch.
+    pub(super) at_stretches: BTreeMap<(usize, usize), Vec<MarkWay>>,
+    /// Behind a branch that is not taken, at the end of a stretch.
+    pub(super) behind_branches: BTreeMap<(usize, usize), Vec<MarkWay>>,
+}
+
 /// The counters of a group, and their registers.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
@@ -137,6 +187,8 @@ pub(super) struct Plan {
     /// `None`: running waves do not bring their counts to memory.
     pub(super) on_the_way: Option<OnTheWay>,
     pub(super) borrowed: Option<Borrowed>,
+    /// The marks, if there are these instead of counters.
+    pub(super) marks: Option<MarkPlan>,
     /// The scalar registers of the numbers of lanes that waves are multiplied by, by function and stretch.
     pub(super) factors: BTreeMap<(usize, usize), u16>,
     /// The place of the number of lanes at entry.
@@ -180,6 +232,7 @@ impl Plan {
         self.counters = Vec::new();
         self.batches = Vec::new();
         self.factors = BTreeMap::new();
+        self.marks = None;
     }
 
     /// The bits of a batch that are set at the start: those of counters that have a value, and of the waves that begin in this

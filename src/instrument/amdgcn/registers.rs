@@ -75,18 +75,18 @@ impl Group<'_, '_> {
 
 /// Scalar registers that are free.
 #[derive(Clone, Copy, Debug)]
-struct Free {
+pub(super) struct Free {
     all: Scalars,
     /// Those of them that cost no occupancy.
     cheap: Scalars,
     /// The number after the highest one that was taken.
-    end: u32,
+    pub(super) end: u32,
 }
 
 impl Free {
     /// Takes registers in a row, whose first number is a multiple of `alignment`: cheap ones, if there are some, and from the
     /// shortest row that has them.
-    fn take(&mut self, count: u32, alignment: u32) -> Option<u16> {
+    pub(super) fn take(&mut self, count: u32, alignment: u32) -> Option<u16> {
         let first =
             row(self.cheap, count, alignment).or_else(|| row(self.all, count, alignment))?;
         let taken = numbers(first..first + count);
@@ -97,13 +97,13 @@ impl Free {
     }
 
     /// Takes the registers for use between instructions: a pair, and one that may be anywhere.
-    fn take_temporaries(&mut self) -> Option<[u16; 3]> {
+    pub(super) fn take_temporaries(&mut self) -> Option<[u16; 3]> {
         let pair = self.take(PAIR.into(), PAIR.into())?;
         Some([pair, pair + 1, self.take(1, 1)?])
     }
 
     /// Only those that cost no occupancy.
-    fn cheap(self) -> Self {
+    pub(super) fn cheap(self) -> Self {
         Self {
             all: self.cheap,
             ..self
@@ -136,11 +136,9 @@ fn row(set: Scalars, count: u32, alignment: u32) -> Option<u32> {
 /// Decides on the counters of a group that passes [`Group::check`], and whose first word in memory is `first_word`. A wave
 /// brings its counts to memory after so many `rounds` of a loop.
 pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
-    let may_borrow = group.sharing == Sharing::Borrowed;
-    let limits = Limits::new(group, may_borrow);
+    let limits = Limits::new(group, group.sharing == Sharing::Borrowed);
     // No wish of a function that is apart depends on its limits.
     let wishes = Wishes {
-        counting: group.counting,
         callees_end: group.callees_end,
         is_checked: group.is_apart || limits.has_room_on_the_way(),
         is_apart: group.is_apart,
@@ -148,16 +146,6 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
         may_multiply: !group.is_apart,
     };
     let mut choice = choose(group.functions, wishes);
-    if group.is_apart {
-        let plan = |limits: &Limits| match limits.has_room_on_the_way() {
-            true => Assignment::new(group, &choice, limits).plan(first_word, rounds),
-            false => Err(limits.refused(choice.keys.len())),
-        };
-        return plan(&limits).or_else(|refusal| match refusal {
-            Refusal::Registers { .. } => plan(&Limits::new(group, !may_borrow)),
-            _ => Err(refusal),
-        });
-    }
     let mut keys = choice.keys.iter();
     if keys.any(|key| matches!(key.2, Kind::Times(_))) {
         // The factors are in scalar registers, as all other counters.
@@ -170,22 +158,44 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
             choice = choose(group.functions, wishes);
         }
     }
-    Assignment::new(group, &choice, &limits).plan(first_word, rounds)
+    plan_chosen(group, &choice, first_word, rounds)
+}
+
+/// The plan for these counters.
+pub(super) fn plan_chosen(
+    group: &Group<'_, '_>,
+    choice: &Choice,
+    first_word: u64,
+    rounds: u32,
+) -> Result<Plan, Refusal> {
+    let may_borrow = group.sharing == Sharing::Borrowed;
+    let limits = Limits::new(group, may_borrow);
+    if !group.is_apart {
+        return Assignment::new(group, choice, &limits).plan(first_word, rounds);
+    }
+    let plan = |limits: &Limits| match limits.has_room_on_the_way() {
+        true => Assignment::new(group, choice, limits).plan(first_word, rounds),
+        false => Err(limits.refused(choice.keys.len())),
+    };
+    plan(&limits).or_else(|refusal| match refusal {
+        Refusal::Registers { .. } => plan(&Limits::new(group, !may_borrow)),
+        _ => Err(refusal),
+    })
 }
 
 /// The registers of a group: those in use, and those that there are.
-struct Limits {
-    used: Used,
-    scalars: Free,
+pub(super) struct Limits {
+    pub(super) used: Used,
+    pub(super) scalars: Free,
     /// The free scalar registers may have values of callers.
     borrows_scalars: bool,
     /// The first vector register for counters.
-    first_vector: u32,
+    pub(super) first_vector: u32,
     /// Those from it on may have values of callers.
     borrows_vectors: bool,
     /// The number of vector registers for counters and all before, and those that cost no occupancy.
     vectors: u32,
-    cheap_vectors: u32,
+    pub(super) cheap_vectors: u32,
     is_unified: bool,
     first_accumulator: u32,
 }
@@ -193,7 +203,7 @@ struct Limits {
 impl Limits {
     /// `may_borrow`: counters may be in vector registers that other functions use. A kernel has no callers. Others keep
     /// the values of callers in accumulators.
-    fn new(group: &Group<'_, '_>, may_borrow: bool) -> Self {
+    pub(super) fn new(group: &Group<'_, '_>, may_borrow: bool) -> Self {
         let (target, lanes) = (group.target, group.lanes);
         let is_gfx9 = target.generation() == Generation::Gfx9;
         // All modelled targets of gfx9 have one file for vector registers and accumulators.
@@ -308,8 +318,21 @@ impl Limits {
         }
     }
 
+    /// The number of the first accumulator, with these registers in all.
+    pub(super) fn first_accumulator_behind(&self, total: Used) -> u32 {
+        if !self.is_unified {
+            return 0;
+        }
+        let least = total.vectors.next_multiple_of(4);
+        let first = self.first_accumulator.max(least);
+        match first + total.accumulators > 512 {
+            true => least,
+            false => first,
+        }
+    }
+
     /// There are registers to bring counts to memory while the wave continues.
-    fn has_room_on_the_way(&self) -> bool {
+    pub(super) fn has_room_on_the_way(&self) -> bool {
         let has_scalars = row(self.scalars.all, ON_THE_WAY, PAIR.into()).is_some();
         has_scalars && self.first_vector < self.vectors
     }
@@ -543,6 +566,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             temporaries,
             on_the_way: None,
             borrowed: None,
+            marks: None,
             factors: BTreeMap::new(),
             entry_lanes: None,
             vectors: limits.first_vector as u16..limits.first_vector as u16,
@@ -600,13 +624,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 vectors_in: limits.used.accumulators as u16,
             });
         }
-        if limits.is_unified {
-            let least = plan.total.vectors.next_multiple_of(4);
-            plan.first_accumulator = limits.first_accumulator.max(least);
-            if plan.first_accumulator + plan.total.accumulators > 512 {
-                plan.first_accumulator = least;
-            }
-        }
+        plan.first_accumulator = limits.first_accumulator_behind(plan.total);
         plan.sums = self.sums(&plan).ok_or_else(|| self.refused())?;
         Ok(plan)
     }

@@ -13,12 +13,14 @@ use super::insert::{Emitter, Labels, Own, Planned};
 use super::kept;
 use super::link::Layout;
 use super::map::{FunctionCounts, MapParts, StretchCounts, Sum};
+use super::marks;
 use super::object::{Object, granule};
 use super::outline::{Outline, outlines};
 use super::plan::Plan;
-use super::registers::{Group, plan};
+use super::registers::{self, Group};
 use super::text::{Goal, Label, Text};
 use super::{AmdgcnOptions, Instrumented, Sharing};
+use crate::support::counting::Counting;
 
 /// The farthest that a branch reaches, in bytes from after it.
 const REACH: i64 = 0x7fff * 4;
@@ -334,7 +336,10 @@ impl<'o, 'data> Rewriter<'o, 'data> {
         let functions: Vec<Rc<Function<'data>>> = outlines().map(Outline::function).collect();
         let decoded: Vec<&Function<'data>> = functions.iter().map(Rc::as_ref).collect();
         group.functions = &decoded;
-        let plan = plan(&group, self.words, self.options.rounds)?;
+        let plan = match group.counting {
+            Counting::Exact => registers::plan(&group, self.words, self.options.rounds)?,
+            Counting::Reached => marks::plan(&group, self.words, self.options.rounds)?,
+        };
         Ok((plan, functions))
     }
 }
