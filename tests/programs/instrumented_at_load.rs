@@ -120,6 +120,30 @@ fn reports_are_those_of_a_trace() {
     }
 }
 
+/// With `--counters=reached`, counts are 0 or 1.
+#[test]
+fn reached_code_is_that_of_a_trace() {
+    let program = plain(Stack::usual(), &["traced/kernels.hip"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (traced, mut command) = rocov_run("--trace", TARGET, directory.path());
+    let expected = run(command.arg(&program.file)).success();
+    let data = directory.path().join("reached");
+    let mut command = limited(built("rocov"));
+    command.args(["run", "--gpu", &format!("model:{TARGET}")]);
+    command.args(["--instrument", "--counters=reached", "-o"]);
+    command.arg(&data).arg("--").arg(&program.file);
+    command.env("ROCOV_CACHE", directory.path().join("cache"));
+    let ended = run(&mut command).success();
+    assert_eq!(ended.stdout, expected.stdout);
+    let mut all = records(&traced);
+    for function in all.values_mut().flat_map(BTreeMap::values_mut) {
+        function.calls = function.calls.min(1);
+        let blocks = function.blocks.iter_mut();
+        blocks.for_each(|count| *count = (*count).min(1));
+    }
+    assert_eq!(records(&data), all, "{ended}");
+}
+
 /// The kernels of the sample have been instrumented before, in the cache.
 #[test]
 fn later_runs_take_the_code_from_the_cache() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rocov::format::codeobject::{CodeObject, Kernel};
 use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing, instrument};
+use rocov::support::counting::Counting;
 use rocov_tests::compile::{clang, device_only};
 
 use crate::occupancy::waves;
@@ -104,7 +105,13 @@ fn kernels_have_their_own_copies_of_functions() {
                     rounds: 3,
                     ..AmdgcnOptions::default()
                 };
-                compare(&title, &object, &spec, &options);
+                for counting in [Counting::Exact, Counting::Reached] {
+                    let options = AmdgcnOptions {
+                        counting,
+                        ..options
+                    };
+                    compare(&title, &object, &spec, &options);
+                }
             }
             // The kernel with few registers still has few of them.
             let made = instrument(&object, &AmdgcnOptions::default());

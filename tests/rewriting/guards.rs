@@ -1,8 +1,9 @@
-//! Counters that have a value only if a bit of their block is set.
+//! Counters that have a value only if a bit of their block is set, and marks in their place.
 
 use std::path::Path;
 
 use rocov::instrument::amdgcn::AmdgcnOptions;
+use rocov::support::counting::Counting;
 use rocov_tests::compile::{clang, device_only};
 
 use crate::run::compare;
@@ -98,7 +99,13 @@ fn check(title: &str, target: &str, source: &str, kernels: &[&str]) {
         .output(&format!("{title}.{target}"));
     let object = std::fs::read(object).expect("the compiler's output");
     let title = format!("{title} {target}");
-    compare(&title, &object, &place("spec"), &AmdgcnOptions::default());
+    for counting in [Counting::Exact, Counting::Reached] {
+        let options = AmdgcnOptions {
+            counting,
+            ..AmdgcnOptions::default()
+        };
+        compare(&title, &object, &place("spec"), &options);
+    }
 }
 
 const TARGETS: [&str; 4] = ["gfx90a", "gfx942", "gfx1100", "gfx1201"];

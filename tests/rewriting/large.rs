@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing};
+use rocov::support::counting::Counting;
 use rocov_tests::compile::{clang, device_only};
 
 use crate::run::compare;
@@ -65,4 +66,9 @@ fn branches_over_long_code_lead_where_they_did() {
         };
         compare("large", &object, &spec, &options);
     }
+    let options = AmdgcnOptions {
+        counting: Counting::Reached,
+        ..AmdgcnOptions::default()
+    };
+    compare("large", &object, &spec, &options);
 }

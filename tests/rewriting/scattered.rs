@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use rocov::instrument::amdgcn::{AmdgcnOptions, instrument};
+use rocov::support::counting::Counting;
 use rocov_tests::compile::{clang, device_only};
 
 use crate::run::compare;
@@ -68,6 +69,14 @@ fn with_kernel(target: &str, named: &str, check: impl FnOnce(&[u8], &Path)) {
     check(&object, &place("spec"));
 }
 
+/// Options for counters, and for marks of what was reached.
+fn both() -> [AmdgcnOptions; 2] {
+    [Counting::Exact, Counting::Reached].map(|counting| AmdgcnOptions {
+        counting,
+        ..AmdgcnOptions::default()
+    })
+}
+
 const TARGETS: [(&str, u32); 3] = [("gfx90a", 102), ("gfx942", 102), ("gfx1100", 106)];
 
 #[test]
@@ -75,8 +84,10 @@ fn a_pair_and_one_more_scalar_register_are_enough() {
     let options = AmdgcnOptions::default();
     for (target, end) in TARGETS {
         with_kernel(target, &scalars(end, &FREE), |object, spec| {
-            let (plain, rewritten) = compare(target, object, spec, &options);
-            assert!(rewritten > plain, "{target}");
+            for options in both() {
+                let (plain, rewritten) = compare(target, object, spec, &options);
+                assert!(rewritten > plain, "{target}");
+            }
         });
         // Without the pair there is no place for an address.
         with_kernel(target, &scalars(end, &FREE[1..]), |object, _| {
@@ -92,11 +103,15 @@ fn vector_registers_between_others_hold_counters() {
         // Counters in lanes of one vector register.
         let named = scalars(end, &FREE) + &vectors(100..101);
         with_kernel(target, &named, |object, spec| {
-            compare(target, object, spec, &options);
+            for options in both() {
+                compare(target, object, spec, &options);
+            }
         });
         // Registers in which each lane counts itself.
         with_kernel(target, &vectors(97..110), |object, spec| {
-            compare(target, object, spec, &options);
+            for options in both() {
+                compare(target, object, spec, &options);
+            }
         });
         let named = scalars(end, &FREE) + &vectors(0..0);
         with_kernel(target, &named, |object, _| {

@@ -4,6 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use rocov::format::codeobject::CodeObject;
 use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, Sharing, instrument};
+use rocov::support::counting::Counting;
 
 fuzz_target!(|file: &[u8]| {
     if let Ok(Some(map)) = CounterMap::find(file) {
@@ -12,8 +13,13 @@ fuzz_target!(|file: &[u8]| {
         let values = vec![1; words.min(1 << 16) as usize];
         let _ = map.executed(&values).count(0, &mut [0; 4096]);
     }
-    for sharing in [Sharing::Separate, Sharing::Borrowed] {
+    for (counting, sharing) in [
+        (Counting::Exact, Sharing::Separate),
+        (Counting::Exact, Sharing::Borrowed),
+        (Counting::Reached, Sharing::Separate),
+    ] {
         let options = AmdgcnOptions {
+            counting,
             sharing,
             ..AmdgcnOptions::default()
         };
