@@ -382,8 +382,8 @@ settings! {
             values: "`TARGET[xN][,TARGET[xN]...][,race][,hazards]`",
             default: Described("none: no model"),
             set_by: "`rocov run --gpu`",
-            meaning: "Lists 1 to 8 modelled GPUs, with the targets `gfx90a`, `gfx942`, `gfx950`, `gfx1100` and \
-                `gfx1201`. With `race` and `hazards`, the model reports \
+            meaning: "Lists 1 to 8 modelled GPUs, with the targets `gfx906`, `gfx908`, `gfx90a`, `gfx942`, `gfx950`, \
+                `gfx1100` and `gfx1201`. With `race` and `hazards`, the model reports \
                 [mistakes](../internals/model-gpu.md#mistakes-in-kernels).",
         }
         MODELGPU_BAR = "ROCOV_MODELGPU_BAR" {

@@ -8,6 +8,9 @@ typedef u16 ushort2_t __attribute__((ext_vector_type(2)));
 #if defined(__GFX11__) || defined(__GFX12__)
 #define RDNA
 #endif
+#if defined(RDNA) || defined(__gfx906__) || defined(__gfx908__)
+#define LACKS_PACKED_ATOMICS
+#endif
 
 // The exact sum of products of numbers with `bits` bits each.
 static inline HELPER i64 products(u32 a, u32 b, int bits, bool with_sign) {
@@ -132,12 +135,12 @@ static inline HELPER u32 dot8(u32 a, u32 b, u32 c) {
 
 #endif
 
-#if defined(__AMDGCN__) && !defined(RDNA)
+#if defined(__AMDGCN__) && !defined(LACKS_PACKED_ATOMICS)
 static inline HELPER void add_atomically(half2 *place, half2 value) {
   __builtin_amdgcn_global_atomic_fadd_v2f16(
       (__attribute__((address_space(1))) half2 *)place, value);
 }
-#elif defined(RDNA)
+#elif defined(LACKS_PACKED_ATOMICS)
 static inline HELPER void add_atomically(half2 *place, half2 value) {
   u32 *word = reinterpret_cast<u32 *>(place);
   u32 old = __atomic_load_n(word, __ATOMIC_RELAXED);

@@ -10,6 +10,7 @@ typedef float Float16 __attribute__((ext_vector_type(16)));
 typedef double Double4 __attribute__((ext_vector_type(4)));
 typedef half Half4 __attribute__((ext_vector_type(4)));
 typedef short Short4 __attribute__((ext_vector_type(4)));
+typedef short Short2 __attribute__((ext_vector_type(2)));
 
 
 #ifdef __AMDGCN__
@@ -66,6 +67,16 @@ static inline HELPER short brain(int value) {
 }
 static inline HELPER Float4 brains16(const i8 *a, const i8 *b, u32 depth, u32 lane) {
   Float4 sums = {0, 0, 0, 0};
+#ifdef __gfx908__
+  for (u32 k = lane / 16 * 2; k < depth; k += 8) {
+    Short2 x, y;
+    for (u32 n = 0; n < 2; ++n) {
+      x[n] = brain(a[lane % 16 * depth + k + n]);
+      y[n] = brain(b[(k + n) * 16 + lane % 16]);
+    }
+    sums = __builtin_amdgcn_mfma_f32_16x16x8bf16(x, y, sums, 0, 0, 0);
+  }
+#else
   for (u32 k = lane / 16 * 4; k < depth; k += 16) {
     Short4 x, y;
     for (u32 n = 0; n < 4; ++n) {
@@ -74,6 +85,7 @@ static inline HELPER Float4 brains16(const i8 *a, const i8 *b, u32 depth, u32 la
     }
     sums = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(x, y, sums, 0, 0, 0);
   }
+#endif
   return sums;
 }
 static inline HELPER u32 byte_at(i8 value, u32 place) {
@@ -106,9 +118,16 @@ static inline HELPER Int4 bytes16(const i8 *a, const i8 *b, u32 depth, u32 lane)
 }
 static inline HELPER Double4 doubles16(const i8 *a, const i8 *b, u32 depth, u32 lane) {
   Double4 sums = {0, 0, 0, 0};
+#ifdef __gfx908__
+  // gfx908 has no products of doubles. The row of the result is that of the instruction.
+  for (u32 k = 0; k < depth; ++k)
+    for (u32 n = 0; n < 4; ++n)
+      sums[n] += a[(n * 4 + lane / 16) * depth + k] * b[k * 16 + lane % 16];
+#else
   for (u32 k = lane / 16; k < depth; k += 4)
     sums = __builtin_amdgcn_mfma_f64_16x16x4f64(a[lane % 16 * depth + k], b[k * 16 + lane % 16],
                                                 sums, 0, 0, 0);
+#endif
   return sums;
 }
 

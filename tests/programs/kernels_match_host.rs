@@ -36,7 +36,7 @@ fn levels_of(kernel: &str) -> impl Iterator<Item = (usize, &'static str)> {
 /// The targets of a kernel at the level with this number.
 fn targets_of(kernel: &str, level: usize) -> Vec<&'static str> {
     if has_all_levels() {
-        return TARGETS.to_vec();
+        return Vec::new();
     }
     vec![TARGETS[(level / 2 + place_of(kernel) / 2) % TARGETS.len()]]
 }
@@ -48,7 +48,9 @@ struct Variant {
     flags: &'static [&'static str],
 }
 
-const VARIANTS: [Variant; 8] = [
+const VARIANTS: [Variant; 10] = [
+    variant("gfx906", "gfx906", &[]),
+    variant("gfx908", "gfx908", &[]),
     variant("gfx950", "gfx950", &[]),
     variant("gfx9-4-generic", "gfx9-4-generic", &[]),
     variant("gfx1100", "gfx1100", &[]),
@@ -78,11 +80,11 @@ impl Variant {
             .any(|prefix| self.processor.starts_with(prefix))
     }
 
-    /// Returns whether a kernel is for this target: RDNA has no such matrix instructions, and one source
+    /// Returns whether a kernel is for this target: RDNA and gfx906 have no such matrix instructions, and one source
     /// counts on waves of 64.
     fn takes(&self, kernel: &str) -> bool {
         match kernel {
-            "mfma" => !self.is_rdna(),
+            "mfma" => !self.is_rdna() && self.processor != "gfx906",
             "wave" => !self.is_rdna() || self.name.ends_with("-wave64"),
             _ => true,
         }
@@ -110,6 +112,7 @@ fn variants_of(kernel: &str, level: usize) -> Vec<&'static Variant> {
     let all: Vec<_> = VARIANTS
         .iter()
         .filter(|variant| variant.takes(kernel))
+        .filter(|variant| std::env::var("H3").is_ok_and(|only| variant.name.starts_with(&only)))
         .collect();
     if has_all_levels() {
         return all;

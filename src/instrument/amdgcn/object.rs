@@ -113,6 +113,15 @@ impl Descriptor {
     }
 }
 
+/// The targets whose code can be instrumented.
+const SUPPORTED: [Target; 5] = [
+    Target::Gfx90a,
+    Target::Gfx942,
+    Target::Gfx950,
+    Target::Gfx1100,
+    Target::Gfx1201,
+];
+
 /// The vector registers for which a descriptor has one number.
 pub(super) fn granule(target: Target, lanes: u16) -> u32 {
     match (target.generation(), lanes) {
@@ -147,9 +156,10 @@ impl<'data> Object<'data> {
             .into());
         }
         let flags = header.e_flags(endian).0;
-        let target = Target::from_elf_flags(flags).ok_or_else(|| Refusal::Target {
+        let target = Target::from_elf_flags(flags).filter(|target| SUPPORTED.contains(target));
+        let target = target.ok_or_else(|| Refusal::Target {
             target: format!("EF_AMDGPU_MACH {:#x}", flags & 0xff),
-            supported: Target::names(),
+            supported: Target::list(&SUPPORTED),
         })?;
         let mut object = Self {
             bytes,

@@ -18,10 +18,22 @@ pub struct ComputeUnits {
 }
 
 impl ComputeUnits {
-    /// The compute units of a GPU of a target: those of an MI210 (gfx90a), of an MI300X (gfx942), of an MI350X
-    /// (gfx950), of an RX 7900 XTX (gfx1100) and of an RX 9070 XT (gfx1201).
+    /// The compute units of a GPU of a target: those of an MI50 (gfx906), of an MI100 (gfx908), of an MI210
+    /// (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950), of an RX 7900 XTX (gfx1100) and of an RX 9070 XT (gfx1201).
     pub const fn for_target(target: Target) -> Self {
         match target {
+            Target::Gfx906 => Self {
+                xccs: 1,
+                engines_per_xcc: 4,
+                units_per_xcc: 60,
+                simds_per_unit: 4,
+            },
+            Target::Gfx908 => Self {
+                xccs: 1,
+                engines_per_xcc: 8,
+                units_per_xcc: 120,
+                simds_per_unit: 4,
+            },
             Target::Gfx90a => Self {
                 xccs: 1,
                 engines_per_xcc: 8,

@@ -125,7 +125,7 @@ pub(crate) struct Dispatch<'a> {
     pub items: Vec<Words>,
 }
 
-/// The ids of a wave's work-items in a workgroup. Both targets pack the three into one register.
+/// The ids of a wave's work-items in a workgroup, with the three dimensions in one word.
 pub(crate) fn item_ids(size: [u32; 3], first: usize) -> Words {
     let first = first as u32;
     let [mut x, mut y, mut z] = [
@@ -267,10 +267,17 @@ impl Dispatch<'_> {
             let active = (items - first).min(lanes);
             wave.set_mask(Operand::EXEC, u64::MAX >> (LANES - active));
             // Most workgroups are whole.
-            wave.vectors[0] = match self.items.get(number) {
+            let ids = match self.items.get(number) {
                 Some(ids) if size == self.packet.workgroup_size => *ids,
                 _ => item_ids(size, first),
             };
+            if self.target.has_packed_ids() {
+                wave.vectors[0] = ids;
+                continue;
+            }
+            for dimension in 0..self.descriptor.item_id_dimensions() {
+                wave.vectors[dimension] = ids.map(|id| id >> (10 * dimension) & 0x3ff);
+            }
         }
         // All waves have the values of the first one.
         if let Some((first, others)) = waves.split_first_mut() {

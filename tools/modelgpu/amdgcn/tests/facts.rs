@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use modelgpu_amdgcn::{Argument, Launch, Program, Standing, Target};
 use modelgpu_isa::{AccessKind, File, Flow, Generation, Instruction, WaveSize};
-use modelgpu_testing::{AssemblyKernel, arbitrary, assemble};
+use modelgpu_testing::{AssemblyKernel, arbitrary, assemble, has_all_levels, nearest};
 
 /// The states that each instruction runs on, with a changed one for each.
 const STATES: usize = 12;
@@ -449,6 +449,7 @@ fn run(target: Target, samples: &[Sample], states: &[Vec<[u32; STATE]>]) -> Vec<
     };
     // Samples name registers up to the last one.
     let registers = match target.generation() {
+        Generation::Gfx9 if !target.has_unified_registers() => ".amdhsa_next_free_vgpr 256",
         Generation::Gfx9 => ".amdhsa_accum_offset 256\n.amdhsa_next_free_vgpr 512",
         _ => ".amdhsa_next_free_vgpr 256",
     };
@@ -522,6 +523,17 @@ fn check(target: Target) {
 #[test]
 fn gfx90a_has_the_effects_of_its_facts() {
     check(Target::Gfx90a);
+}
+
+/// Nearly all facts of these are those of gfx90a.
+#[test]
+fn older_targets_have_the_effects_of_their_facts() {
+    let older = Target::ALL
+        .into_iter()
+        .filter(|target| nearest(*target).is_some());
+    for target in older.filter(|_| has_all_levels()) {
+        check(target);
+    }
 }
 
 #[test]

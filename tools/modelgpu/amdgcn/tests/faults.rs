@@ -24,12 +24,13 @@ fn program(target: Target, body: &str) -> Program {
 
 #[test]
 fn registers_beyond_the_descriptor() {
-    // LLVM's AMDGPUUsage has the units: 8 VGPRs on CDNA, 4 in RDNA's waves of 64; 16 SGPRs, of which VCC and others
+    // LLVM's AMDGPUUsage has the units: 8 VGPRs from gfx90a on, and 4 before; 4 in RDNA's waves of 64; 16 SGPRs, of which VCC and others
     // are 6, on CDNA. RDNA's waves have all SGPRs.
     const ASKED: &str = ".amdhsa_next_free_vgpr 18\n.amdhsa_next_free_sgpr 20";
     let with = |target: Target, body: &str| {
         let own = match target {
             Target::Gfx1100 | Target::Gfx1201 => "",
+            _ if !target.has_unified_registers() => "",
             _ => "\n.amdhsa_accum_offset 12",
         };
         let kernel = AssemblyKernel {
@@ -42,6 +43,9 @@ fn registers_beyond_the_descriptor() {
     for target in Target::ALL {
         let (vectors, accumulators, scalars) = match target {
             Target::Gfx1100 | Target::Gfx1201 => (20, 0, 106),
+            Target::Gfx906 => (20, 0, 32),
+            // Each of the two files has as many.
+            Target::Gfx908 => (20, 20, 32),
             _ => (12, 12, 32),
         };
         let mut cases = vec![

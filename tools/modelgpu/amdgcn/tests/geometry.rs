@@ -45,8 +45,13 @@ fn ids(target: Target, grid: [u32; 3], block: [u32; 3]) -> (Vec<u64>, u64, u64) 
     s_mov_b32 s6, ttmp9
     s_and_b32 s7, ttmp7, 0xffff
     s_lshr_b32 s8, ttmp7, 16";
+    // Targets before gfx90a have an id in each of three registers.
+    let in_three = "
+    v_lshl_or_b32 v0, v1, 10, v0
+    v_lshl_or_b32 v0, v2, 20, v0";
     let first = match target {
         Target::Gfx1201 => in_trap_registers,
+        _ if !target.has_packed_ids() => in_three,
         _ => "",
     };
     let body = format!("{first}{IDS}")

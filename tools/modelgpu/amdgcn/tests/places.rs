@@ -12,8 +12,8 @@ type Registers = [u32; 2];
 /// The registers of all waves of a launch, by workgroup.
 fn registers(target: Target, groups: usize, waves: usize) -> Vec<Vec<Registers>> {
     let xcc_id = match target {
-        Target::Gfx90a | Target::Gfx1100 | Target::Gfx1201 => "s_mov_b32 s13, 0",
         Target::Gfx942 | Target::Gfx950 => "s_getreg_b32 s13, hwreg(HW_REG_XCC_ID)",
+        _ => "s_mov_b32 s13, 0",
     };
     let hw_id = match target {
         Target::Gfx1100 | Target::Gfx1201 => "HW_REG_HW_ID1",
@@ -86,6 +86,9 @@ fn units(xccs: u32, engines: u32, units_per_xcc: u32) -> Vec<Registers> {
 #[test]
 fn workgroups_take_xccs_then_engines_then_units() {
     for (target, order) in [
+        // An MI50 has 60 units in 4 engines, and an MI100 has 120 in 8.
+        (Target::Gfx906, units(1, 4, 60)),
+        (Target::Gfx908, units(1, 8, 120)),
         // An MI210 has 104 units in 8 engines, an MI300X 38 units in 4 engines of each XCC.
         (Target::Gfx90a, units(1, 8, 104)),
         (Target::Gfx942, units(8, 4, 38)),

@@ -45,7 +45,7 @@ pub(crate) fn complete(
     match vector {
         Vector::Short | Vector::Dual => complete_operands(instruction),
         Vector::Long => {
-            complete_long_vector(instruction, words);
+            complete_long_vector(instruction, words, target);
             complete_operands_of_all(instruction);
         }
         Vector::Not => {}
@@ -232,11 +232,11 @@ fn complete_scalar(instruction: &mut Instruction) {
     }
 }
 
-fn complete_long_vector(instruction: &mut Instruction, words: [u32; 4]) {
+fn complete_long_vector(instruction: &mut Instruction, words: [u32; 4], target: Target) {
     let name = instruction.mnemonic;
     let first = words[0];
     if name.starts_with("v_mfma_") || name.starts_with("v_smfmac_") {
-        complete_matrix(instruction, words);
+        complete_matrix(instruction, words, target);
         return;
     }
     if name.starts_with("v_cmp") {
@@ -313,7 +313,7 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 4]) {
 }
 
 /// VOP3P-MAI: the fields of other modifiers give the matrices' registers and arrangement.
-fn complete_matrix(instruction: &mut Instruction, [first, second, ..]: [u32; 4]) {
+fn complete_matrix(instruction: &mut Instruction, [first, second, ..]: [u32; 4], target: Target) {
     let file = |operand: Operand, accumulation: u32| {
         if accumulation & 1 == 1 && operand.vector_index().is_some() {
             operand.to_agpr()
@@ -322,18 +322,23 @@ fn complete_matrix(instruction: &mut Instruction, [first, second, ..]: [u32; 4])
         }
     };
     let [a, b, c] = instruction.src;
+    // A result of gfx908 is in accumulation registers; later targets have a bit for the file.
+    let result_file = match target {
+        Target::Gfx908 => 1,
+        _ => first >> 15,
+    };
     // The third source of a sparse product has places of numbers. They are in a plain register.
     let addend_file = if instruction.mnemonic.starts_with("v_smfmac_") {
         0
     } else {
-        first >> 15
+        result_file
     };
     instruction.src = [
         file(a, second >> 27),
         file(b, second >> 28),
         file(c, addend_file),
     ];
-    instruction.dst = file(instruction.dst, first >> 15);
+    instruction.dst = file(instruction.dst, result_file);
     instruction.modifiers = Modifiers::default();
     instruction.matrix = MatrixControl {
         broadcast: (first >> 8 & 7) as u8,

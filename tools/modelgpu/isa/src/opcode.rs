@@ -10,8 +10,8 @@ use crate::target::{Generation, Target};
 pub(crate) struct Table {
     /// Opcodes that all modelled targets of the generation share.
     common: Opcodes,
-    /// The other opcodes of each target.
-    own: Vec<(Target, Opcodes)>,
+    /// The other opcodes, with the targets that have them.
+    own: Vec<(Vec<Target>, Opcodes)>,
 }
 
 /// A list of opcodes.
@@ -139,8 +139,9 @@ impl Tables {
             let opcodes = Opcodes::new(opcodes.collect::<Option<_>>()?);
             match title.split_once(' ') {
                 None => tables.table_mut(title)?.common = opcodes,
-                Some((encoding, target)) => {
-                    let own = (target.parse().ok()?, opcodes);
+                Some((encoding, targets)) => {
+                    let targets = targets.split(' ').map(|target| target.parse().ok());
+                    let own = (targets.collect::<Option<_>>()?, opcodes);
                     tables.table_mut(encoding)?.own.push(own);
                 }
             }
@@ -158,22 +159,20 @@ impl Tables {
 impl Table {
     /// The target's opcode numbers and mnemonics.
     pub(crate) fn opcodes(&self, target: Target) -> impl Iterator<Item = (u16, &'static str)> {
-        let own = self.own(target).into_iter();
-        let own = own.flat_map(|own| &own.all);
-        let all = self.common.all.iter().chain(own);
+        let all = self.lists(target).flat_map(|list| &list.all);
         all.map(|(number, facts)| (*number, facts.mnemonic))
     }
 
-    /// The opcodes that not all targets of the generation have.
-    fn own(&self, target: Target) -> Option<&Opcodes> {
-        let own = self.own.iter().find(|(owner, _)| *owner == target);
-        own.map(|(_, opcodes)| opcodes)
+    /// The lists with the opcodes of a target.
+    fn lists(&self, target: Target) -> impl Iterator<Item = &Opcodes> {
+        let own = self.own.iter();
+        let own = own.filter(move |(owners, _)| owners.contains(&target));
+        std::iter::once(&self.common).chain(own.map(|(_, list)| list))
     }
 
     /// The facts of an opcode number.
     pub(crate) fn facts(&self, opcode: u32, target: Target) -> Option<&Facts> {
-        let common = self.common.get(opcode);
-        common.or_else(|| self.own(target)?.get(opcode))
+        self.lists(target).find_map(|list| list.get(opcode))
     }
 }
 

@@ -6,6 +6,10 @@ use std::str::FromStr;
 /// A processor whose instructions this crate decodes, and whose code objects the modelled GPU runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
+    /// MI50, MI60 and Radeon VII.
+    Gfx906,
+    /// MI100.
+    Gfx908,
     /// MI200 series.
     Gfx90a,
     /// MI300 series.
@@ -36,7 +40,9 @@ pub struct UnknownTarget(pub String);
 
 impl Target {
     /// Every modelled processor.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
+        Self::Gfx906,
+        Self::Gfx908,
         Self::Gfx90a,
         Self::Gfx942,
         Self::Gfx950,
@@ -47,6 +53,8 @@ impl Target {
     /// The processor's name as compilers and the HSA runtime spell it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Gfx906 => "gfx906",
+            Self::Gfx908 => "gfx908",
             Self::Gfx90a => "gfx90a",
             Self::Gfx942 => "gfx942",
             Self::Gfx950 => "gfx950",
@@ -57,14 +65,26 @@ impl Target {
 
     /// The names of all processors, for a message.
     pub fn names() -> String {
-        let [others @ .., last] = Self::ALL.map(Self::name);
-        format!("{} and {last}", others.join(", "))
+        Self::list(&Self::ALL)
+    }
+
+    /// The names of some processors, for a message.
+    pub fn list(targets: &[Self]) -> String {
+        let names: Vec<_> = targets.iter().copied().map(Self::name).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => {
+                format!("{} and {last}", others.join(", "))
+            }
+            _ => names.concat(),
+        }
     }
 
     /// A processor that runs code objects with an ELF header's `e_flags`: `EF_AMDGPU_MACH` is the low
     /// byte (LLVM's AMDGPUUsage, "AMDGPU EF_AMDGPU_MACH Values"). Several processors run the code of a
     /// generic target; this is the first of them.
     pub fn from_elf_flags(flags: u32) -> Option<Self> {
+        /// Code that is common to gfx900 and its successors for graphics, such as gfx906.
+        const GFX9_GENERIC: u32 = 0x51;
         /// Code that is common to gfx942 and gfx950.
         const GFX9_4_GENERIC: u32 = 0x5f;
         /// Code that is common to all of RDNA 3.
@@ -72,6 +92,8 @@ impl Target {
         /// Code that is common to all of RDNA 4.
         const GFX12_GENERIC: u32 = 0x59;
         match flags & 0xff {
+            0x2f | GFX9_GENERIC => Some(Self::Gfx906),
+            0x30 => Some(Self::Gfx908),
             0x3f => Some(Self::Gfx90a),
             0x4c | GFX9_4_GENERIC => Some(Self::Gfx942),
             0x4f => Some(Self::Gfx950),
@@ -84,7 +106,9 @@ impl Target {
     /// The encodings of the target's instructions.
     pub fn generation(self) -> Generation {
         match self {
-            Self::Gfx90a | Self::Gfx942 | Self::Gfx950 => Generation::Gfx9,
+            Self::Gfx906 | Self::Gfx908 | Self::Gfx90a | Self::Gfx942 | Self::Gfx950 => {
+                Generation::Gfx9
+            }
             Self::Gfx1100 => Generation::Gfx11,
             Self::Gfx1201 => Generation::Gfx12,
         }
@@ -93,16 +117,16 @@ impl Target {
     /// The most bytes of LDS of a workgroup.
     pub const fn max_lds(self) -> u32 {
         match self {
-            Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 | Self::Gfx1201 => 64 * 1024,
             Self::Gfx950 => 160 * 1024,
+            _ => 64 * 1024,
         }
     }
 
     /// The unit in which the hardware allots LDS, in bytes (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
     pub const fn lds_granule(self) -> u32 {
         match self {
-            Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 | Self::Gfx1201 => 512,
             Self::Gfx950 => 1280,
+            _ => 512,
         }
     }
 
@@ -125,7 +149,19 @@ impl Target {
     /// Returns whether waves start with an initialised flat scratch address and no private segment
     /// offset ("architected flat scratch" in LLVM's AMDGPUUsage).
     pub fn has_architected_flat_scratch(self) -> bool {
-        self != Self::Gfx90a
+        !matches!(self, Self::Gfx906 | Self::Gfx908 | Self::Gfx90a)
+    }
+
+    /// Returns whether a vector instruction takes operands from either of two files in one set of registers ("unified
+    /// register file" in LLVM's AMDGPUUsage): gfx908 has a separate file for accumulation, and gfx906 none.
+    pub fn has_unified_registers(self) -> bool {
+        matches!(self, Self::Gfx90a | Self::Gfx942 | Self::Gfx950)
+    }
+
+    /// Returns whether the ids of a work-item are packed into one register. Earlier targets have a register for each
+    /// dimension.
+    pub fn has_packed_ids(self) -> bool {
+        !matches!(self, Self::Gfx906 | Self::Gfx908)
     }
 }
 

@@ -346,14 +346,15 @@ def mnemonic(text):
     return re.sub(r"_e(32|64)$", "", text.split()[0])
 
 
-def instructions(target, count, probes):
-    """{opcode: (instruction, its dwords)} of one encoding."""
+def instructions(target, encodings):
+    """{encoding: {opcode: (instruction, its dwords)}} of a target."""
     # A start of the disassembler costs more than a thousand instructions.
-    tried = [(op, probe(op)) for probe in probes for op in range(count)]
-    found = {}
-    for (op, words), text in zip(tried, disassemble(target, [words for _, words in tried])):
+    tried = [(encoding, op, probe(op))
+             for encoding, (count, probes) in encodings.items() for probe in probes for op in range(count)]
+    found = {encoding: {} for encoding in encodings}
+    for (encoding, op, words), text in zip(tried, disassemble(target, [words for *_, words in tried])):
         if text:
-            found.setdefault(op, (text, words))
+            found[encoding].setdefault(op, (text, words))
     return found
 
 
@@ -453,25 +454,26 @@ def widths_of(text, registers):
     return found
 
 
-def widths(generation, target, encoding, found, wave):
-    """{opcode: widths} of instructions with their dwords."""
-    fields = FIELDS[generation].get(encoding, [])
-    choices = [some for count in range(len(fields), 0, -1) for some in itertools.combinations(fields, count)]
-    tried = [(op, *renumbered(found[op][1], some)) for some in choices for op in found]
-    result = {}
-    for (op, _, registers), text in zip(tried, disassemble(target, [words for _, words, _ in tried], wave)):
-        if op not in result and text and mnemonic(text) == mnemonic(found[op][0]):
-            result[op] = widths_of(text, registers)
-    if encoding in RETURNS[generation]:
-        word, place = RETURNS[generation][encoding]
-        changed = {}
-        for op in found:
-            words, registers = renumbered(found[op][1], fields)
-            changed[op] = tuple(dword | (place_ == word) << place for place_, dword in enumerate(words)), registers
-        texts = disassemble(target, [words for words, _ in changed.values()], wave)
-        for op, text in zip(changed, texts):
-            if text and "_atomic_" in text and mnemonic(text) == mnemonic(found[op][0]):
-                result[op] = widths_of(text, changed[op][1])
+def widths(generation, target, found, wave):
+    """{encoding: {opcode: widths}} of instructions with their dwords."""
+    tried, returning = [], []
+    for encoding, entries in found.items():
+        fields = FIELDS[generation].get(encoding, [])
+        choices = [some for count in range(len(fields), 0, -1) for some in itertools.combinations(fields, count)]
+        tried += [(encoding, op, *renumbered(words, some)) for some in choices for op, (_, words) in entries.items()]
+        if encoding in RETURNS[generation]:
+            word, place = RETURNS[generation][encoding]
+            for op, (_, words) in entries.items():
+                words, registers = renumbered(words, fields)
+                words = tuple(dword | (place_ == word) << place for place_, dword in enumerate(words))
+                returning.append((encoding, op, words, registers))
+    texts = disassemble(target, [words for _, _, words, _ in tried + returning], wave)
+    result = {encoding: {} for encoding in found}
+    for place, ((encoding, op, _, registers), text) in enumerate(zip(tried + returning, texts)):
+        if not text or mnemonic(text) != mnemonic(found[encoding][op][0]):
+            continue
+        if place >= len(tried) and "_atomic_" in text or place < len(tried) and op not in result[encoding]:
+            result[encoding][op] = widths_of(text, registers)
     return result
 
 
@@ -479,13 +481,13 @@ def digits(widths_):
     return "".join("-0123456789abcdefghijklmnopqrstuvwxyz"[width + (width > 0)] for width in widths_)
 
 
-def all_widths(generation, target, encoding, found):
-    """{opcode: text of the widths}, for both sizes of waves if they differ."""
-    by_wave = [widths(generation, target, encoding, found, wave) for wave in WAVES[generation]]
+def all_widths(generation, target, found):
+    """{encoding: {opcode: text of the widths}}, for both sizes of waves if they differ."""
+    by_wave = [widths(generation, target, found, wave) for wave in WAVES[generation]]
     both = {}
-    for op in found:
-        texts = [digits(result[op]) for result in by_wave if op in result]
-        both[op] = "/".join(dict.fromkeys(texts)) or "-----"
+    for encoding, entries in found.items():
+        texts = {op: [digits(result[encoding][op]) for result in by_wave if op in result[encoding]] for op in entries}
+        both[encoding] = {op: "/".join(dict.fromkeys(list_)) or "-----" for op, list_ in texts.items()}
     return both
 
 
@@ -495,7 +497,7 @@ NAMES = ("SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "SMEM", "VOP2", "VOP1", "VOPC",
 
 # The targets of each generation, and its encodings.
 GENERATIONS = {
-    "gfx9": (("gfx90a", "gfx942", "gfx950"), GFX9),
+    "gfx9": (("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"), GFX9),
     "gfx11": (("gfx1100",), GFX11),
     "gfx12": (("gfx1201",), GFX12),
 }
@@ -517,17 +519,16 @@ def name(encoding, text):
     return mnemonic(text)
 
 
-def table(generation, encoding, targets, count, probes):
-    """The opcodes that all targets share, and those of each target."""
-    entries = []
-    for target in targets:
-        found = instructions(target, count, probes)
-        widths_ = all_widths(generation, target, encoding, found)
-        entries.append({(op, name(encoding, text), widths_[op]) for op, (text, _) in found.items()})
-    common = set.intersection(*entries)
-    own = (section(f"{encoding} {target}", list_ - common)
-           for target, list_ in zip(targets, entries) if list_ - common)
-    return section(encoding, common) + "".join(own)
+def table(encoding, entries):
+    """The opcodes that all targets share, and those that some share."""
+    targets = tuple(entries)
+    owners = collections.defaultdict(list)
+    for entry in sorted(set.union(*entries.values())):
+        owners[tuple(target for target in targets if entry in entries[target])].append(entry)
+    shared = owners.pop(targets, [])
+    own = (section(" ".join((encoding, *group)), owners[group])
+           for group in sorted(owners, key=lambda group: [target not in group for target in targets]))
+    return section(encoding, shared) + "".join(own)
 
 
 def halves(text):
@@ -540,28 +541,32 @@ def halves(text):
     return is_half[-1] << 3 | sum(half << place for place, half in enumerate(is_half[:-1]))
 
 
-def table_of_halves(targets, encodings):
+def table_of_halves(found):
     """The 32-bit vector instructions with halves of registers as operands: the highest bit of a
     register's number tells which half."""
-    found = {}
-    for target in targets:
+    masks = {}
+    for instructions_ in found.values():
         for encoding in ("VOP1", "VOP2", "VOPC"):
-            for text, _ in instructions(target, *encodings[encoding]).values():
+            for text, _ in instructions_[encoding].values():
                 if re.search(r"v\d+\.[lh]", text):
-                    found[mnemonic(text)] = halves(text)
-    return "\n[HALVES]\n" + "".join(f"{mask} {name}\n" for name, mask in sorted(found.items()))
+                    masks[mnemonic(text)] = halves(text)
+    return "\n[HALVES]\n" + "".join(f"{mask} {name}\n" for name, mask in sorted(masks.items()))
 
 
 def generate(generation):
     targets, encodings = GENERATIONS[generation]
+    found = {target: instructions(target, encodings) for target in targets}
+    widths_ = {target: all_widths(generation, target, found[target]) for target in targets}
     parts = [
         f"# Opcodes of {generation}: number, mnemonic and widths by encoding, first those that all targets share.\n",
         "# Generated by tables/generate.py from llvm-mc-22; do not edit.\n",
     ]
     for encoding in NAMES:
         if encoding in encodings:
-            parts.append(table(generation, encoding, targets, *encodings[encoding]))
-    parts.append(table_of_halves(targets, encodings))
+            entries = {target: {(op, name(encoding, text), widths_[target][encoding][op])
+                                for op, (text, _) in found[target][encoding].items()} for target in targets}
+            parts.append(table(encoding, entries))
+    parts.append(table_of_halves(found))
     return "".join(parts)
 
 

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use modelgpu_isa::{Accesses, File, Instruction, Target, WaveSize, decode, opcodes};
+use modelgpu_isa::{Accesses, File, Generation, Instruction, Target, WaveSize, decode, opcodes};
 
 /// Random words of a target, and the most instructions of a mnemonic among them.
 const DRAWS: usize = 1_500_000;
@@ -89,10 +89,8 @@ fn prefixes(target: Target) -> Vec<u32> {
     // Short vector instructions have half of all words.
     found.extend([0, 5, 10, 15, 20, 25, 30, 31, 31, 31]);
     // Those with many opcodes.
-    let many: &[u32] = match target {
-        Target::Gfx90a | Target::Gfx942 | Target::Gfx950 => {
-            &[0x34, 0x34, 0x34, 0x36, 0x37, 0x38, 0x2f]
-        }
+    let many: &[u32] = match target.generation() {
+        Generation::Gfx9 => &[0x34, 0x34, 0x34, 0x36, 0x37, 0x38, 0x2f],
         _ => &[
             0x35, 0x35, 0x35, 0x33, 0x36, 0x37, 0x38, 0x2f, 0x31, 0x34, 0x3b,
         ],
@@ -133,7 +131,7 @@ fn samples(target: Target) -> Vec<(Vec<u8>, Instruction)> {
         };
         words[0] = random.choice(&prefixes).expect("a prefix") << 26 | low;
         // All of the segments, and no other flag.
-        if target as u8 >= Target::Gfx1100 as u8 && random.u8(0..8) == 0 {
+        if target.generation() != Generation::Gfx9 && random.u8(0..8) == 0 {
             words[1] |= 0x7c << 16;
         }
         let Ok(instruction) = decode(words, target) else {
@@ -219,8 +217,14 @@ fn disassemble(
 
 #[test]
 fn accesses_are_the_registers_that_llvm_names() {
-    let cases = Target::ALL.into_iter().flat_map(|target| {
-        let is_rdna = matches!(target, Target::Gfx1100 | Target::Gfx1201);
+    // The older targets have nearly all of their instructions from gfx90a.
+    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
+    let is_older =
+        |target: Target| target.generation() == Generation::Gfx9 && !target.has_unified_registers();
+    let targets = Target::ALL.into_iter();
+    let targets = targets.filter(|target| has_all || !is_older(*target));
+    let cases = targets.flat_map(|target| {
+        let is_rdna = target.generation() != Generation::Gfx9;
         let waves: &[WaveSize] = if is_rdna {
             &[WaveSize::W32, WaveSize::W64]
         } else {
@@ -250,7 +254,12 @@ fn accesses_are_the_registers_that_llvm_names() {
                 true => text.replace(" a16", ""),
                 false => text.clone(),
             };
-            let named = named(&text, !matches!(target, Target::Gfx1100 | Target::Gfx1201));
+            let named = named(&text, target.generation() == Generation::Gfx9);
+            // LLVM reads the bit of gfx90a for accumulation registers on older targets, too.
+            let is_misread = is_older(target) && instruction.mnemonic.starts_with("flat_atomic_");
+            if is_misread && named.iter().any(|(file, _)| *file == File::Accumulator) {
+                continue;
+            }
             let found = registers(instruction.accesses(wave));
             let is_implied = |(file, number): &(File, u16)| {
                 *file == File::Scalar && matches!(number, 106 | 107 | 124 | 126 | 127)

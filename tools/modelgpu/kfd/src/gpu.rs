@@ -73,7 +73,7 @@ const fn blocks(gc: [u32; 3], sdma: [u32; 3], nbif: [u32; 3]) -> [Block; 3] {
     ]
 }
 
-/// The identity of GPUs of this target: an MI210, MI300X, MI350X, RX 7900 XTX and RX 9070 XT.
+/// The identity of GPUs of this target: an MI50, MI100, MI210, MI300X, MI350X, RX 7900 XTX and RX 9070 XT.
 pub(crate) fn identity(target: Target) -> Identity {
     let cdna = Identity {
         gfx_version: 9_00_10,
@@ -89,6 +89,26 @@ pub(crate) fn identity(target: Target) -> Identity {
         caches: &[16, 8192],
     };
     match target {
+        // The driver's numbers are those of `kfd_device_info` and `amdgpu_discovery.c`. XNACK stays off: before gfx90a,
+        // the driver lets no process choose.
+        Target::Gfx906 => Identity {
+            gfx_version: 9_00_06,
+            device_id: 0x66a1,
+            waves_per_simd: 10,
+            has_xnack: false,
+            blocks: blocks([9, 4, 0], [4, 2, 0], [7, 4, 0]),
+            caches: &[16, 4096],
+            ..cdna
+        },
+        Target::Gfx908 => Identity {
+            gfx_version: 9_00_08,
+            device_id: 0x738c,
+            waves_per_simd: 10,
+            has_xnack: false,
+            blocks: blocks([9, 4, 1], [4, 2, 2], [7, 4, 1]),
+            caches: &[16, 8192],
+            ..cdna
+        },
         Target::Gfx90a => cdna,
         Target::Gfx942 => Identity {
             gfx_version: 9_04_02,

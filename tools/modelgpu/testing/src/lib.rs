@@ -83,12 +83,33 @@ pub fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) -> Vec<
     written.chunks_exact(8).map(word).collect()
 }
 
+/// The targets that tests compile for: those that differ much from all others, or all if `ROCOV_TEST_LEVELS` is `all`.
+pub fn compiled_targets() -> impl Iterator<Item = Target> {
+    let is_own = |target: &Target| has_all_levels() || nearest(*target).is_none();
+    Target::ALL.into_iter().filter(is_own)
+}
+
 /// Those of a list that the variant with this number is compiled with: one of them, in turn, unless
 /// `ROCOV_TEST_LEVELS` is `all`. Compilers take most of the time.
 pub fn in_turn<T>(list: &[T], number: usize) -> &[T] {
-    match std::env::var("ROCOV_TEST_LEVELS").as_deref() {
-        Ok("all") => list,
-        _ => std::slice::from_ref(&list[number % list.len()]),
+    match has_all_levels() {
+        true => list,
+        false => std::slice::from_ref(&list[number % list.len()]),
+    }
+}
+
+/// Returns whether tests run all that they can, and not a part in turn.
+pub fn has_all_levels() -> bool {
+    std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all")
+}
+
+/// A target that has nearly all instructions of an older one, with the encodings and functions that these have there.
+/// By default, tests run on the older one only those that differ.
+pub fn nearest(target: Target) -> Option<Target> {
+    match target {
+        Target::Gfx906 => Some(Target::Gfx908),
+        Target::Gfx908 => Some(Target::Gfx90a),
+        _ => None,
     }
 }
 
@@ -166,6 +187,8 @@ const RDNA_FEATURES: &str = "-mattr=+wavefrontsize64,-wavefrontsize32,-real-true
 fn assembler(target: Target) -> Vec<&'static str> {
     let triple = "-triple=amdgcn-amd-amdhsa";
     match target {
+        Target::Gfx906 => vec![triple, "-mcpu=gfx906"],
+        Target::Gfx908 => vec![triple, "-mcpu=gfx908"],
         Target::Gfx90a => vec![triple, "-mcpu=gfx90a"],
         Target::Gfx942 => vec![triple, "-mcpu=gfx942"],
         Target::Gfx950 => vec![triple, "-mcpu=gfx950"],
@@ -273,7 +296,7 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
     let mut source = format!(".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n");
     // gfx942 has no private segment buffer, so two pointers take its four SGPRs.
     let own = match target {
-        Target::Gfx90a => {
+        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a => {
             ".amdhsa_user_sgpr_private_segment_buffer 1
              .amdhsa_system_sgpr_private_segment_wavefront_offset 1"
         }
@@ -289,6 +312,8 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
     };
     let registers = match is_rdna(target) {
         true => ".amdhsa_wavefront_size32 0".to_owned(),
+        // The tests' other directives are those of gfx90a.
+        false if !target.has_unified_registers() => String::new(),
         false => or_default(".amdhsa_accum_offset", 64),
     };
     let vectors = or_default(".amdhsa_next_free_vgpr", 128);

@@ -109,6 +109,7 @@ impl KernelDescriptor {
     /// GRANULATED_WAVEFRONT_SGPR_COUNT and ACCUM_OFFSET).
     pub(crate) fn registers(&self, target: Target) -> Allotment {
         let granule = match (target.generation(), self.wave_size()) {
+            (Generation::Gfx9, _) if !target.has_unified_registers() => 4,
             (Generation::Gfx9, _) | (_, WaveSize::Wave32) => 8,
             _ => 4,
         };
@@ -121,13 +122,25 @@ impl KernelDescriptor {
                 scalars: u16::MAX,
             };
         }
+        let scalars = 16 * ((self.rsrc1 >> 6 & 15) as u16 / 2 + 1);
+        if !target.has_unified_registers() {
+            let accumulators = match target {
+                Target::Gfx908 => vectors,
+                _ => 0,
+            };
+            return Allotment {
+                vectors,
+                accumulators,
+                scalars,
+            };
+        }
         let first_accumulator = self
             .rsrc3
             .map_or(vectors, |rsrc3| 4 * ((rsrc3 & 0x3f) as u16 + 1));
         Allotment {
             vectors: vectors.min(first_accumulator),
             accumulators: vectors.saturating_sub(first_accumulator),
-            scalars: 16 * ((self.rsrc1 >> 6 & 15) as u16 / 2 + 1),
+            scalars,
         }
     }
 
@@ -144,6 +157,11 @@ impl KernelDescriptor {
 
     pub(crate) fn workgroup_id(&self, dimension: usize) -> bool {
         self.rsrc2 >> (7 + dimension) & 1 == 1
+    }
+
+    /// The dimensions of a work-item's id that have a register of their own, if ids are not packed.
+    pub(crate) fn item_id_dimensions(&self) -> usize {
+        1 + (self.rsrc2 >> 11 & 3).min(2) as usize
     }
 
     pub(crate) fn workgroup_info(&self) -> bool {

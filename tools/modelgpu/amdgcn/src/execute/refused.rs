@@ -45,6 +45,8 @@ const BLOCKS: Operation =
 const ORDERED: Operation = Operation::Refused("orders the atomics of waves, which the model lacks");
 const FLOAT_SWAP: Operation =
     Operation::Refused("compares memory as a float before a swap, which the model lacks");
+const TWO_PLACES: Operation =
+    Operation::Refused("combines two places of LDS, which Clang never does");
 const LOOP: Operation =
     Operation::Refused("runs a loop for both halves of a wave, which Clang never does");
 const TWO_RELATIVE: Operation =
@@ -54,20 +56,41 @@ const PADDING: Operation = Operation::Refused("marks the end of the code");
 
 /// The refusal of a mnemonic that the model executes on other targets, or of a family of mnemonics.
 pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Operation> {
-    if target.generation() == Generation::Gfx9 {
-        return None;
-    }
-    let families: [(&[&str], &Operation); 4] = [
+    const OF_ALL: [(&[&str], &Operation); 4] = [
         (&["image_sample_c_", "image_gather4_c_"], &DEPTH),
         (&["image_bvh", "ds_bvh_"], &RAY),
-        (&["ds_gws_"], &RDNA_SEMAPHORE),
-        (&["ds_ordered_", "ds_add_gs_", "ds_sub_gs_"], &GRAPHICS),
+        (
+            &["ds_ordered_", "ds_add_gs_", "ds_sub_gs_", "v_interp_"],
+            &GRAPHICS,
+        ),
+        (&DOUBLED, &TWO_PLACES),
     ];
-    families
-        .into_iter()
+    const OF_RDNA: [(&[&str], &Operation); 1] = [(&["ds_gws_"], &RDNA_SEMAPHORE)];
+    let of_generation = match target.generation() {
+        Generation::Gfx9 => &[][..],
+        _ => &OF_RDNA,
+    };
+    OF_ALL
+        .iter()
+        .chain(of_generation)
         .find(|(prefixes, _)| prefixes.iter().any(|prefix| mnemonic.starts_with(prefix)))
-        .map(|(_, refusal)| refusal)
+        .map(|(_, refusal)| *refusal)
 }
+
+/// The functions of LDS with two places.
+const DOUBLED: [&str; 11] = [
+    "ds_add_src2_",
+    "ds_sub_src2_",
+    "ds_rsub_src2_",
+    "ds_inc_src2_",
+    "ds_dec_src2_",
+    "ds_min_src2_",
+    "ds_max_src2_",
+    "ds_and_src2_",
+    "ds_or_src2_",
+    "ds_xor_src2_",
+    "ds_write_src2_",
+];
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("image_load_pck", IMAGE),

@@ -14,6 +14,8 @@ use super::nature::{EXEC, M0, Nature, Unit, VCC, VECTORS, name, overlap, slot};
 #[derive(Clone, Debug)]
 pub(super) struct CdnaRules {
     target: Target,
+    /// The target forwards results: it is gfx942 or a later one.
+    forwards: bool,
     /// The VGPRs of the wave.
     vectors: u16,
     /// The data of the last stores of more than two dwords.
@@ -28,6 +30,7 @@ impl CdnaRules {
     pub(super) fn new(target: Target, vectors: u16) -> Self {
         Self {
             target,
+            forwards: matches!(target, Target::Gfx942 | Target::Gfx950),
             vectors,
             stores: VecDeque::new(),
             registers: VecDeque::new(),
@@ -56,7 +59,8 @@ impl CdnaRules {
         if nature.unit == Unit::Vector {
             self.check_vector(nature, instruction, history, found);
         }
-        if nature.unit == Unit::Vector || nature.reads_vectors_for_memory() {
+        let uses_vectors = nature.unit == Unit::Vector || nature.reads_vectors_for_memory();
+        if self.target.has_unified_registers() && uses_vectors {
             check_dots(nature, history, found);
             self.check_doubles(nature, history, found);
         }
@@ -92,7 +96,7 @@ impl CdnaRules {
                 history.need(rule::EXEC_DPP, 5, "executes with", EXEC, found);
             }
         }
-        if self.target != Target::Gfx90a {
+        if self.forwards {
             self.check_forwarding(nature, history, found);
         }
         let is_swap = mnemonic.starts_with("v_permlane") && mnemonic.contains("_swap");
@@ -106,10 +110,7 @@ impl CdnaRules {
                 history.need(rule::EXEC_PERMLANE, 4, "executes with", EXEC, found);
             }
         }
-        let states = match self.target {
-            Target::Gfx90a => 1,
-            _ => 2,
-        };
+        let states = if self.forwards { 2 } else { 1 };
         for (range, place, by) in &self.stores {
             let since = history.states_since(*place);
             let written = nature.writes.iter().find(|written| overlap(written, range));

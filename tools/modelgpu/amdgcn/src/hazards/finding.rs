@@ -4,6 +4,8 @@ use std::fmt;
 
 /// The rules by name, as messages print them, and as one message for each rule and kernel counts them.
 pub(super) mod rule {
+    pub(crate) const ACCUMULATOR: &str = "accvgpr-write";
+    pub(crate) const ACCUMULATOR_MEMORY: &str = "accvgpr-memory";
     pub(crate) const DIVISION: &str = "valu-vcc-div-fmas";
     pub(crate) const DOT: &str = "dot-result";
     pub(crate) const DOUBLES_AND_FMA: &str = "dgemm-fma-f64";

@@ -14,19 +14,21 @@ const MOST: u64 = 20;
 
 /// An earlier product.
 #[derive(Clone, Debug)]
-struct Past {
-    product: Product,
-    result: Range<u16>,
-    addend: Range<u16>,
-    place: Place,
-    by: Earlier,
+pub(super) struct Past {
+    pub(super) product: Product,
+    pub(super) result: Range<u16>,
+    pub(super) addend: Range<u16>,
+    pub(super) place: Place,
+    pub(super) by: Earlier,
 }
 
 /// The products of a wave that are not far away.
 #[derive(Clone, Debug)]
 pub(super) struct MatrixRules {
     target: Target,
-    past: VecDeque<Past>,
+    pub(super) past: VecDeque<Past>,
+    /// The last move between the files of registers.
+    pub(super) moved: Option<Place>,
 }
 
 impl MatrixRules {
@@ -34,6 +36,7 @@ impl MatrixRules {
         Self {
             target,
             past: VecDeque::new(),
+            moved: None,
         }
     }
 
@@ -43,6 +46,9 @@ impl MatrixRules {
             && history.states_since(first.place) > MOST
         {
             self.past.pop_front();
+        }
+        if nature.mnemonic.starts_with("v_accvgpr_") {
+            self.moved = Some(history.now);
         }
         let (Some(product), Some(result)) = (nature.product, nature.writes.first()) else {
             return;
@@ -132,7 +138,7 @@ impl MatrixRules {
     }
 
     /// Reports a use of a register of a product's result after too few wait states.
-    fn need(
+    pub(super) fn need(
         &self,
         rule: &'static str,
         verb: &str,

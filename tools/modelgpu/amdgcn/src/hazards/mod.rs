@@ -2,11 +2,13 @@
 //! next one, so such code gives right results here and wrong ones on the hardware.
 //!
 //! - [`memory`] follows the counters of outstanding accesses to memory.
-//! - [`cdna`] and [`matrix`] have the wait states that CDNA needs between two instructions.
+//! - [`cdna`] and [`matrix`] have the wait states that CDNA needs between two instructions, and [`accumulation`] those of
+//!   gfx908's matrix products.
 //! - [`rdna`] has the rules of RDNA.
 //!
 //! [`Nature`] is what the rules ask about an instruction. `history` has the last writer of each register.
 
+mod accumulation;
 mod cdna;
 mod finding;
 mod history;
@@ -44,6 +46,8 @@ struct WaveWatch {
     memory: OutstandingResults,
     history: History,
     rules: Rules,
+    /// Results of matrix products are in a file of their own.
+    has_separate_registers: bool,
 }
 
 /// A hazard, and the place of the instruction that uses a result too early.
@@ -77,6 +81,7 @@ impl HazardWatch {
             memory: OutstandingResults::new(target),
             history: History::new(),
             rules,
+            has_separate_registers: target == Target::Gfx908,
         };
         Self {
             waves: vec![wave; waves],
@@ -139,7 +144,10 @@ impl WaveWatch {
         match &mut self.rules {
             Rules::Cdna(cdna, matrix) => {
                 cdna.check(nature, instruction, history, found);
-                matrix.check(nature, history, found);
+                match self.has_separate_registers {
+                    true => matrix.check_accumulation(nature, history, found),
+                    false => matrix.check(nature, history, found),
+                }
                 history.add(nature, at);
                 cdna.add(nature, history, at);
                 matrix.add(nature, history, at);

@@ -7,7 +7,7 @@ use modelgpu_isa::{AccessKind, File, Flow, Generation, Instruction, Operand, Tar
 /// The first vector register among the slots. The slots before it are those of scalar registers, VCC, M0 and EXEC.
 pub(super) const VECTORS: u16 = 128;
 /// The first accumulation register among the slots.
-const ACCUMULATORS: u16 = VECTORS + 256;
+pub(super) const ACCUMULATORS: u16 = VECTORS + 256;
 /// The number of slots, with room behind the last register for a wide access.
 pub(super) const SLOTS: usize = ACCUMULATORS as usize + 256 + 32;
 
@@ -599,7 +599,7 @@ fn indexes_by_m0(name: &str, reads: &[Range<u16>]) -> bool {
     reads_it && begins(name, &forms)
 }
 
-/// The passes of a matrix product (LLVM's scheduling models of gfx90a, gfx942 and gfx950).
+/// The passes of a matrix product (LLVM's scheduling models of gfx908, gfx90a, gfx942 and gfx950).
 fn product(instruction: &Instruction, target: Target) -> Option<Product> {
     let name = instruction.mnemonic;
     let is_sparse = name.starts_with("v_smfmac_");
@@ -612,12 +612,12 @@ fn product(instruction: &Instruction, target: Target) -> Option<Product> {
     let mut sizes = shape.split('x');
     let rows: u8 = sizes.next()?.parse().ok()?;
     let depth = sizes.nth(1)?;
-    // The type follows without a space on gfx90a.
+    // The type follows without a space before gfx942.
     let digits = depth.bytes().take_while(u8::is_ascii_digit).count();
     let depth: u8 = depth[..digits].parse().ok()?;
     let is_double = name.ends_with("f64");
     let is_single = name.ends_with("f32") && !name.ends_with("xf32");
-    let is_gfx90a = target == Target::Gfx90a;
+    let is_before_gfx942 = matches!(target, Target::Gfx908 | Target::Gfx90a);
     let passes = match rows {
         4 if is_double => 4,
         4 => 2,
@@ -625,9 +625,9 @@ fn product(instruction: &Instruction, target: Target) -> Option<Product> {
             Target::Gfx950 => 16,
             _ => 8,
         },
-        16 if !is_gfx90a && (is_sparse || depth >= 8) => 4,
+        16 if !is_before_gfx942 && (is_sparse || depth >= 8) => 4,
         16 => 8,
-        _ if !is_gfx90a && (is_sparse || depth >= 8 || name.ends_with("xf32")) => 8,
+        _ if !is_before_gfx942 && (is_sparse || depth >= 8 || name.ends_with("xf32")) => 8,
         _ => 16,
     };
     // Formats of eight bits take twice as long as smaller ones.
@@ -637,6 +637,6 @@ fn product(instruction: &Instruction, target: Target) -> Option<Product> {
     Some(Product {
         passes: if is_byte { 2 * passes } else { passes },
         is_double,
-        is_xdl: !is_double && (is_gfx90a || !is_single),
+        is_xdl: !is_double && (is_before_gfx942 || !is_single),
     })
 }

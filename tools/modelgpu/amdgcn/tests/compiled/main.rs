@@ -7,11 +7,15 @@ use std::io::{Write, stderr};
 use std::path::Path;
 
 use modelgpu_amdgcn::Target;
-use modelgpu_testing::{arbitrary, in_turn, run, text, tool};
+use modelgpu_isa::Generation;
+use modelgpu_testing::{arbitrary, compiled_targets, in_turn, run, text, tool};
 
 const COMPILERS: [&str; 2] = ["clang++-19", "clang++-22"];
 
-const CDNA: [Target; 3] = [Target::Gfx90a, Target::Gfx942, Target::Gfx950];
+/// Returns whether a target has waves of 64 work-items only.
+fn is_gfx9(target: &Target) -> bool {
+    target.generation() == Generation::Gfx9
+}
 
 /// Returns whether a compiler supports a target: Clang 20 is the first one with gfx950.
 fn knows(compiler: &str, target: Target) -> bool {
@@ -46,7 +50,7 @@ fn check(source: &str, language: &[&str], expectations: &[Expectation]) {
     let input = arbitrary(18, ITEMS);
     let mut number = 0;
     for compiler in COMPILERS {
-        for target in CDNA {
+        for target in compiled_targets().filter(is_gfx9) {
             if !knows(compiler, target) {
                 // Written around the capture of passing tests' output, so that the line is always visible.
                 let _ = writeln!(
@@ -125,12 +129,12 @@ fn fibonacci(n: u64) -> u64 {
     (0..n).fold((0, 1), step).0
 }
 
-/// HW_ID and XCC_ID of a work-item: workgroup n is on engine n of a gfx90a, and on XCC n of a gfx942.
+/// HW_ID and XCC_ID of a work-item: workgroup n is on engine n of a GPU before gfx942, and on XCC n of a gfx942.
 fn hardware_ids(target: Target, item: usize) -> [u64; 2] {
     let workgroup = (item / WORKGROUP) as u64;
     let simd = (item % WORKGROUP / WAVE) as u64;
     match target {
-        Target::Gfx90a => [workgroup << 13 | simd << 4, 0],
+        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a => [workgroup << 13 | simd << 4, 0],
         _ => [simd << 4, workgroup],
     }
 }
@@ -182,7 +186,7 @@ fn hip_kernels() {
                 for (item, value) in input.iter().enumerate() {
                     let workgroup = item / WORKGROUP;
                     let copy = match target {
-                        Target::Gfx90a => workgroup << 4,
+                        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a => workgroup << 4,
                         _ => workgroup << 6,
                     };
                     copies[copy] = copies[copy].wrapping_add(*value);

@@ -47,7 +47,13 @@ const FOLDERS: [(&str, Needs, &[&str]); 8] = [
 /// The targets that Debian 12's HIP compiles for.
 const HIP_TARGETS: &[Target] = &[Target::Gfx90a, Target::Gfx942];
 /// The other ones.
-const MORE_TARGETS: &[Target] = &[Target::Gfx1100, Target::Gfx950, Target::Gfx1201];
+const MORE_TARGETS: &[Target] = &[
+    Target::Gfx1100,
+    Target::Gfx950,
+    Target::Gfx1201,
+    Target::Gfx908,
+    Target::Gfx906,
+];
 
 /// The objects, the slowest to compile first. A source that includes HIP has one of its levels in turn, on one of
 /// HIP's targets. A source without HIP has its levels on one of HIP's targets after the other, and one level on one
@@ -69,7 +75,9 @@ pub(crate) fn objects() -> Vec<Object> {
                 let more: Vec<Target> = more
                     .iter()
                     .copied()
-                    .filter(|target| !is_for_cdna || *target == Target::Gfx950)
+                    .filter(|target| {
+                        !is_for_cdna || matches!(target, Target::Gfx950 | Target::Gfx908)
+                    })
                     .collect();
                 let is_level = place % levels.len() == number;
                 let is_turn = [is_level || matches!(needs, Needs::Nothing), is_level];

@@ -2,7 +2,7 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::run::{GFX9, GFX90A, GFX942, GFX950, Planted, check, planted};
+use crate::run::{GFX90A, GFX942, GFX950, Planted, UNIFIED, check, planted};
 
 /// A product, and the wait states behind it.
 struct Product {
@@ -251,7 +251,7 @@ fn sources_of_products() {
     all.extend([
         planted(
             "dgemm-fma-f64",
-            GFX9,
+            UNIFIED,
             format!("{doubles}{{s_nop 1}}\nv_fma_f64 v[20:21], v[22:23], v[22:23], v[22:23]"),
         ),
         planted(
@@ -263,7 +263,7 @@ fn sources_of_products() {
     // gfx942 and gfx950 have another name.
     let renamed = "v_mfma_f64_4x4x4_4b_f64 v[16:17]";
     for planted in &mut all {
-        if planted.targets == GFX9 {
+        if planted.targets == UNIFIED {
             planted.body = planted
                 .body
                 .replace("v_mfma_f64_4x4x4f64 v[16:17]", renamed);

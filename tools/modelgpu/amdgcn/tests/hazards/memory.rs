@@ -2,9 +2,11 @@
 
 use modelgpu_amdgcn::{Standing, Target};
 
-use crate::run::{GFX9, GFX11, GFX12, GFX90A, check, planted, run};
+use crate::run::{GCN, GFX9, GFX11, GFX12, UNIFIED, check, planted, run};
 
 const BOTH: &[Target] = &[
+    Target::Gfx906,
+    Target::Gfx908,
     Target::Gfx90a,
     Target::Gfx942,
     Target::Gfx950,
@@ -70,12 +72,12 @@ fn vector_loads() {
         ),
         planted(
             "vmcnt",
-            GFX90A,
+            GCN,
             "global_atomic_add v2, v1, v0, s[12:13] glc\n{s_waitcnt vmcnt(0)}\nv_mov_b32 v4, v2",
         ),
         planted(
             "vmcnt",
-            GFX9,
+            UNIFIED,
             "global_load_dword a2, v1, s[12:13]\n{s_waitcnt vmcnt(0)}\nv_accvgpr_read_b32 v4, a2",
         ),
     ]);

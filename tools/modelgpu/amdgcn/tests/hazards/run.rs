@@ -1,9 +1,19 @@
 //! Runs pieces of assembly with and without their waits.
 
 use modelgpu_amdgcn::{Argument, Hazard, Launch, Program, Target};
-use modelgpu_testing::{AssemblyKernel, assemble, is_rdna};
+use modelgpu_testing::{AssemblyKernel, assemble};
 
-pub(crate) const GFX9: &[Target] = &[Target::Gfx90a, Target::Gfx942, Target::Gfx950];
+pub(crate) const GFX9: &[Target] = &[
+    Target::Gfx906,
+    Target::Gfx908,
+    Target::Gfx90a,
+    Target::Gfx942,
+    Target::Gfx950,
+];
+/// The targets with unified registers.
+pub(crate) const UNIFIED: &[Target] = &[Target::Gfx90a, Target::Gfx942, Target::Gfx950];
+pub(crate) const GFX908: &[Target] = &[Target::Gfx908];
+pub(crate) const GCN: &[Target] = &[Target::Gfx906, Target::Gfx908, Target::Gfx90a];
 pub(crate) const GFX90A: &[Target] = &[Target::Gfx90a];
 pub(crate) const GFX94: &[Target] = &[Target::Gfx942, Target::Gfx950];
 pub(crate) const GFX942: &[Target] = &[Target::Gfx942];
@@ -120,9 +130,9 @@ pub(crate) fn run(target: Target, bodies: &[String]) -> Vec<Vec<Hazard>> {
             body: format!("{}{body}", preamble(target)),
         })
         .collect();
-    let registers = match is_rdna(target) {
-        true => "",
-        false => ".amdhsa_next_free_vgpr 192\n.amdhsa_accum_offset 128",
+    let registers = match target.has_unified_registers() {
+        true => ".amdhsa_next_free_vgpr 192\n.amdhsa_accum_offset 128",
+        false => "",
     };
     let object = assemble(target, &kernels, 1, registers);
     kernels

@@ -1,6 +1,6 @@
 //! Wait states of CDNA.
 
-use crate::run::{GFX9, GFX90A, GFX94, GFX950, check, planted};
+use crate::run::{GCN, GFX9, GFX90A, GFX94, GFX950, UNIFIED, check, planted};
 
 /// A comparison of all lanes with themselves, which writes EXEC.
 const WRITE_EXEC: &str = "v_cmpx_eq_u32 s[20:21], v0, v0\n";
@@ -35,7 +35,7 @@ fn scalars_from_vector_instructions() {
             "v_readfirstlane_b32 s20, v2\n{s_nop 1}\nv_mov_b32 v3, s20",
         ),
         // gfx90a waits itself.
-        planted("", GFX90A, "v_readfirstlane_b32 s20, v2\nv_mov_b32 v3, s20"),
+        planted("", GCN, "v_readfirstlane_b32 s20, v2\nv_mov_b32 v3, s20"),
     ]);
 }
 
@@ -84,7 +84,7 @@ fn results_that_come_late() {
             "v_rcp_f32 v2, v3\n{s_nop 0}\nv_add_f32 v4, v2, v2",
         ),
         planted("", GFX94, "v_rcp_f32 v2, v3\nv_rcp_f32 v4, v2"),
-        planted("", GFX90A, "v_rcp_f32 v2, v3\nv_add_f32 v4, v2, v2"),
+        planted("", GCN, "v_rcp_f32 v2, v3\nv_add_f32 v4, v2, v2"),
         planted(
             "shifted-result",
             GFX94,
@@ -92,17 +92,17 @@ fn results_that_come_late() {
         ),
         planted(
             "dot-result",
-            GFX9,
+            UNIFIED,
             "v_dot2_f32_f16 v2, v3, v4, v5\n{s_nop 2}\nv_mov_b32 v6, v2",
         ),
         planted(
             "dot-result",
-            GFX9,
+            UNIFIED,
             "v_dot2_f32_f16 v2, v3, v4, v5\n{s_nop 2}\nv_mov_b32 v2, 0",
         ),
         planted(
             "dot-result",
-            GFX9,
+            UNIFIED,
             "v_dot2_f32_f16 v2, v3, v4, v5\n{s_nop 2}\nv_dot2_f32_f16 v6, v2, v4, v5",
         ),
         planted(
@@ -119,7 +119,7 @@ fn data_of_stores() {
     check(&[
         planted(
             "store-data",
-            GFX90A,
+            GCN,
             format!("{store}{{s_nop 0}}\nv_mov_b32 v5, 0"),
         ),
         planted(

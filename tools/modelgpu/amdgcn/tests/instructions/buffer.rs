@@ -7,15 +7,14 @@ use modelgpu_amdgcn::Target;
 
 use crate::float::f;
 use crate::half::{f64_to_half, half_to_f64};
-use crate::harness::{Case, Inputs, LANES, Want, memory_byte};
+use crate::harness::{Case, GCN, GFX9, Inputs, LANES, Want, memory_byte};
 use crate::inputs::{integers, singles};
 use crate::media::nearest;
 use crate::memory::{KEPT, SETUP};
 
-const GFX90A: &[Target] = &[Target::Gfx90a];
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
-const CDNA: &[Target] = &[Target::Gfx90a, Target::Gfx942, Target::Gfx950];
+const CDNA: &[Target] = GFX9;
 const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -737,7 +736,7 @@ fn to_lds() -> Vec<Case> {
         for (name, instruction, targets) in [
             (new, format!("{new} v14, s[12:13] offset:4"), GFX942),
             (new, format!("{new} v[60:61], off offset:4"), GFX942),
-            (old, format!("{old} v14, s[12:13] offset:4 lds"), GFX90A),
+            (old, format!("{old} v14, s[12:13] offset:4 lds"), GCN),
             (
                 buffer,
                 format!("{buffer} v14, s[28:31], 0 offen offset:4 lds"),

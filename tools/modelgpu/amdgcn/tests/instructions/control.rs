@@ -3,10 +3,9 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::harness::{Case, KEPT, Want, memory_byte};
+use crate::harness::{Case, GCN, KEPT, Want, memory_byte};
 use crate::inputs::integers;
 
-const GFX90A: &[Target] = &[Target::Gfx90a];
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
@@ -71,9 +70,9 @@ fn nothing() -> Vec<Case> {
         ("s_dcache_wb", "s_dcache_wb", both),
         ("v_nop", "v_nop", both),
         ("buffer_wbl2", "buffer_wbl2", both),
-        ("buffer_wbinvl1", "buffer_wbinvl1", GFX90A),
-        ("buffer_wbinvl1_vol", "buffer_wbinvl1_vol", GFX90A),
-        ("buffer_invl2", "buffer_invl2", GFX90A),
+        ("buffer_wbinvl1", "buffer_wbinvl1", GCN),
+        ("buffer_wbinvl1_vol", "buffer_wbinvl1_vol", GCN),
+        ("buffer_invl2", "buffer_invl2", both),
         ("buffer_inv", "buffer_inv sc1", GFX942),
     ]
     .into_iter()

@@ -3,12 +3,11 @@
 use modelgpu_amdgcn::Target;
 
 use crate::half::half_to_f64;
-use crate::harness::{Case, Want};
+use crate::harness::{Case, GCN, Want};
 use crate::inputs::{halves, integers};
 use crate::small::{BF8, BRAIN, FP8, Format, HALF};
 
 /// gfx942 cannot select halves.
-const GFX90A: &[Target] = &[Target::Gfx90a];
 
 /// Mnemonic, number of elements, and a flag for signed elements.
 const OF_INTEGERS: &[(&str, u32, bool)] = &[
@@ -309,7 +308,7 @@ fn selected() -> Vec<Case> {
                 let swapped = u64::from((a as u32).rotate_left(16));
                 Want::Word(sum(swapped, b, c, 2, signed) as u32)
             })
-            .only(GFX90A)
+            .only(GCN)
         })
         .collect()
 }
@@ -329,7 +328,7 @@ fn of_halves() -> Vec<Case> {
             "v_dot2_f32_f16 v10, v14, v15, v16 op_sel:[1,0,0] op_sel_hi:[0,1,0]",
             |[a0, a1, b0, b1, c]| a1 * b0 + a0 * b1 + c,
         )
-        .only(GFX90A),
+        .only(GCN),
         case(
             "v_dot2_f32_f16",
             "v_dot2_f32_f16 v10, v14, v15, v16 neg_lo:[1,0,0] neg_hi:[0,1,0]",

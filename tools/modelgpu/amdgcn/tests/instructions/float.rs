@@ -2,10 +2,9 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::harness::{Case, Want};
+use crate::harness::{Case, GCN, Want};
 use crate::inputs::{doubles, singles};
 
-const GFX90A: &[Target] = &[Target::Gfx90a];
 /// The targets with a fused form of a constant.
 const FUSED_CONSTANTS: &[Target] = &[
     Target::Gfx942,
@@ -171,7 +170,7 @@ const SINGLE2: &[(&str, Single2)] = &[
 
 const SINGLE3: &[(&str, &[Target], Single3)] = &[
     ("v_fma_f32", &Target::ALL, f32::mul_add),
-    ("v_mad_f32", GFX90A, |a, b, c| a * b + c),
+    ("v_mad_f32", GCN, |a, b, c| a * b + c),
     ("v_min3_f32", &Target::ALL, |a, b, c| {
         lesser32(a, lesser32(b, c))
     }),
@@ -286,15 +285,15 @@ fn accumulating() -> Vec<Case> {
     };
     vec![
         single("v_fmac_f32", "v10, v2, v4", |a, b, c| a.mul_add(b, c)),
-        single("v_mac_f32", "v10, v2, v4", |a, b, c| a * b + c).only(GFX90A),
+        single("v_mac_f32", "v10, v2, v4", |a, b, c| a * b + c).only(GCN),
         single("v_madmk_f32", "v10, v2, 0x40490fdb, v4", |a, b, _| {
             a * f32::from_bits(0x4049_0fdb) + b
         })
-        .only(GFX90A),
+        .only(GCN),
         single("v_madak_f32", "v10, v2, v4, 0x40490fdb", |a, b, _| {
             a * b + f32::from_bits(0x4049_0fdb)
         })
-        .only(GFX90A),
+        .only(GCN),
         single("v_fmamk_f32", "v10, v2, 0x40490fdb, v4", |a, b, _| {
             a.mul_add(f32::from_bits(0x4049_0fdb), b)
         })
@@ -462,6 +461,8 @@ fn modifiers() -> Vec<Case> {
             |_, _| Want::Single(3.0),
         )
         .only(&[
+            Target::Gfx906,
+            Target::Gfx908,
             Target::Gfx90a,
             Target::Gfx942,
             Target::Gfx950,

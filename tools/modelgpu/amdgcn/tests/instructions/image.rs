@@ -6,7 +6,7 @@
 use modelgpu_amdgcn::Target;
 
 use crate::half::f64_to_half;
-use crate::harness::{Case, Want, memory_byte};
+use crate::harness::{Case, GCN, Want, memory_byte};
 use crate::inputs::integers;
 use crate::memory::KEPT;
 
@@ -26,7 +26,7 @@ const RDNA: [Layout; 2] = [Layout::Rdna3, Layout::Rdna4];
 impl Layout {
     fn targets(self) -> &'static [Target] {
         match self {
-            Self::Cdna => &[Target::Gfx90a],
+            Self::Cdna => GCN,
             Self::Rdna3 => &[Target::Gfx1100],
             Self::Rdna4 => &[Target::Gfx1201],
         }
@@ -206,13 +206,13 @@ fn dword(offset: u32) -> u32 {
 
 pub(crate) fn cases() -> Vec<Case> {
     let of = |layout: Layout| {
-        let families = [loads, stores, samples, colours, atomics];
+        let families = [loads, stores, samples, colours, atomics, variants, gathers];
         let cases = families.into_iter().flat_map(move |family| family(layout));
         cases.map(move |case| case.only(layout.targets()))
     };
     let common = LAYOUTS.into_iter().flat_map(of);
     let of_rdna = RDNA.into_iter().flat_map(|layout| {
-        let families = [variants, gathers, scattered_addresses, float_atomics];
+        let families = [scattered_addresses, float_atomics];
         let cases = families.into_iter().flat_map(move |family| family(layout));
         cases.map(move |case| case.only(layout.targets()))
     });
@@ -707,6 +707,8 @@ fn variants(layout: Layout) -> Vec<Case> {
         ("_b_cl", 1, 1),
         ("_d", 4, 0),
         ("_d_cl", 4, 1),
+        ("_cd", 4, 0),
+        ("_cd_cl", 4, 1),
         ("_d*_g16", 2, 0),
         ("_d_cl*_g16", 2, 1),
     ] {
@@ -759,7 +761,11 @@ fn gathers(layout: Layout) -> Vec<Case> {
         ("_b", 1, 0),
         ("_b_cl", 1, 1),
         ("_o", 1, 0),
+        ("_l_o", 1, 1),
         ("_lz_o", 1, 0),
+        ("_cl_o", 1, 1),
+        ("_b_o", 2, 0),
+        ("_b_cl_o", 2, 1),
     ] {
         let offset = if name.ends_with("_o") {
             (3, -2)
@@ -773,11 +779,13 @@ fn gathers(layout: Layout) -> Vec<Case> {
             let access = layout.sample(name, "v[10:13]", &addresses, PLANE, &mask);
             let body = format!(
                 "{}{}{POINTS}
-                 v_mov_b32 v19, {:#x}
+                 v_mov_b32 v19, 0x40400000
                  v_mov_b32 v22, 2.0
+                 v_mov_b32 v{}, {:#x}
                  {access}",
                 PLANE.resource(layout),
                 sampler(0, false, true),
+                if before == 0 { 30 } else { 20 - before },
                 OFFSETS,
             );
             cases.push(Case::new(name, body, integers(), move |_, lane| {

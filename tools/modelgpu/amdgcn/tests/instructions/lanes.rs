@@ -3,11 +3,11 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::harness::{Case, KEPT, LANES, Want};
+use crate::harness::{Case, GFX9, KEPT, LANES, Want};
 use crate::inputs::integers;
 
 /// RDNA permutes 32 lanes at a time.
-const CDNA: &[Target] = &[Target::Gfx90a, Target::Gfx942, Target::Gfx950];
+const CDNA: &[Target] = GFX9;
 
 /// The lane that a DPP control reads; `None` outside of the row or wave.
 type Source = fn(usize) -> Option<usize>;

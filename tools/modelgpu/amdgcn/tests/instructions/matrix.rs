@@ -12,6 +12,7 @@ use crate::half::{f64_to_half, half_to_f64};
 use crate::harness::{Case, Inputs, LANES, Want, memory_byte};
 use crate::small;
 
+const GFX908: &[Target] = &[Target::Gfx908];
 const GFX90A: &[Target] = &[Target::Gfx90a];
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
@@ -439,6 +440,9 @@ fn product(shape: Shape, modifiers: Modifiers, constant: Option<f64>) -> Vec<Cas
         blgp,
         accumulates,
     } = modifiers;
+    let factors = if accumulates { 'a' } else { 'v' };
+    // gfx908 has C and D in accumulation registers only.
+    let accumulates = accumulates || shape.targets == GFX908;
     let Matrices { inputs, a, b } = Matrices::new(shape, modifiers);
     let file = if accumulates { 'a' } else { 'v' };
     let per_lane = shape.depth * shape.size * shape.blocks / LANES;
@@ -454,8 +458,8 @@ fn product(shape: Shape, modifiers: Modifiers, constant: Option<f64>) -> Vec<Cas
     let mut instruction = format!(
         "{} {sums}, {}, {}, {third}",
         shape.name,
-        range(file, 2, count(shape.formats[0], kept)),
-        range(file, shape.second(), count(shape.formats[1], per_lane)),
+        range(factors, 2, count(shape.formats[0], kept)),
+        range(factors, shape.second(), count(shape.formats[1], per_lane)),
     );
     for (name, value) in [("cbsz", cbsz), ("abid", abid), ("blgp", blgp)] {
         if value != 0 {
@@ -801,7 +805,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let plain = Modifiers::default();
     let mut cases = Vec::new();
     for (number, (gfx90a, gfx942, sizes, format)) in MOVING.iter().copied().enumerate() {
-        for (name, targets) in [(gfx90a, GFX90A), (gfx942, GFX942)] {
+        for (name, targets) in [(gfx90a, GFX908), (gfx90a, GFX90A), (gfx942, GFX942)] {
             if name.is_empty() {
                 continue;
             }
@@ -842,6 +846,7 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     // Constants.
     for (name, targets, sizes, format, constant) in [
+        ("v_mfma_f32_4x4x1f32", GFX908, [4, 1, 16], SINGLE, 1.0),
         ("v_mfma_f32_4x4x1f32", GFX90A, [4, 1, 16], SINGLE, 1.0),
         ("v_mfma_i32_4x4x4i8", GFX90A, [4, 4, 16], BYTE, 7.0),
         ("v_mfma_f64_4x4x4f64", GFX90A, [4, 4, 4], DOUBLE, 4.0),
@@ -866,7 +871,7 @@ fn of_any_bits() -> Vec<Case> {
             _ if gfx90a.contains("bf16") || gfx942.contains("bf16") => ANY_BRAIN,
             _ => ANY_HALF,
         };
-        for (name, targets) in [(gfx90a, GFX90A), (gfx942, GFX942)] {
+        for (name, targets) in [(gfx90a, GFX908), (gfx90a, GFX90A), (gfx942, GFX942)] {
             if !name.is_empty() {
                 shapes.push(shape(name, targets, sizes, [format; 2]));
             }

@@ -4,14 +4,10 @@
 //! interpreter's: sums over bytes as numbers, faces by their axes, roundings by comparison of
 //! distances.
 
-use modelgpu_amdgcn::Target;
-
 use crate::float::f;
 use crate::half::{f64_to_half, half_to_f64, want_half};
-use crate::harness::{Case, Inputs, Want};
+use crate::harness::{Case, GCN, Inputs, Want};
 use crate::inputs::{halves, integers, singles};
-
-const GFX90A: &[Target] = &[Target::Gfx90a];
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = bytes();
@@ -336,7 +332,7 @@ fn conversions() -> Vec<Case> {
                 Want::Single(if a == 0.0 || b == 0.0 { c } else { a * b + c })
             },
         )
-        .only(GFX90A),
+        .only(GCN),
     );
     cases
 }

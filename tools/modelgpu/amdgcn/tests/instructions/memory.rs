@@ -3,10 +3,9 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::harness::{Case, Want, memory_byte};
+use crate::harness::{Case, GCN, Want, memory_byte};
 use crate::inputs::integers;
 
-const GFX90A: &[Target] = &[Target::Gfx90a];
 pub(crate) const KEPT: [u8; 4] = [0x5a; 4];
 
 /// The assembly syntax of a segment's instructions.
@@ -65,13 +64,13 @@ const SEGMENTS: &[Segment] = &[
     },
     Segment {
         prefix: "buffer",
-        targets: GFX90A,
+        targets: GCN,
         load: |offset| format!("v15, s[0:3], 0 offen offset:{offset}"),
         store: |data, offset| format!("{data}, v15, s[0:3], 0 offen offset:{offset}"),
     },
     Segment {
         prefix: "buffer",
-        targets: GFX90A,
+        targets: GCN,
         // The scalar offset counts bytes of the whole wave.
         load: |offset| format!("off, s[0:3], s25 offset:{offset}"),
         store: |data, offset| format!("{data}, off, s[0:3], s25 offset:{offset}"),
@@ -98,7 +97,7 @@ const SEGMENTS: &[Segment] = &[
     // A negative register, of which an offset makes an address.
     Segment {
         prefix: "buffer",
-        targets: GFX90A,
+        targets: GCN,
         load: |offset| format!("v54, s[0:3], 0 offen offset:{}", offset + 1024),
         store: |data, offset| format!("{data}, v54, s[0:3], 0 offen offset:{}", offset + 1024),
     },

@@ -4,10 +4,9 @@ use modelgpu_amdgcn::Target;
 use rustc_apfloat::ieee::{Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
-use crate::harness::{Case, Want};
+use crate::harness::{Case, GCN, Want};
 use crate::inputs::{doubles, halves, integers, singles};
 
-const GFX90A: &[Target] = &[Target::Gfx90a];
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
@@ -53,8 +52,8 @@ const SINGLES: &[Instruction] = &[
     ("v_mul_f32", "v10, v2, v4", &Target::ALL, Multiply),
     ("v_fma_f32", "v10, v2, v4, v6", &Target::ALL, Fused),
     ("v_fmac_f32", "v10, v2, v4", &Target::ALL, Fused),
-    ("v_mad_f32", "v10, v2, v4, v6", GFX90A, MultiplyAdd),
-    ("v_mac_f32", "v10, v2, v4", GFX90A, MultiplyAdd),
+    ("v_mad_f32", "v10, v2, v4, v6", GCN, MultiplyAdd),
+    ("v_mac_f32", "v10, v2, v4", GCN, MultiplyAdd),
 ];
 
 const DOUBLES: &[Instruction] = &[
@@ -220,14 +219,14 @@ fn constants() -> Vec<Case> {
         (
             "v_madmk_f32",
             "v10, v2, 0x40490fdb, v4",
-            GFX90A,
+            GCN,
             MultiplyAdd,
             true,
         ),
         (
             "v_madak_f32",
             "v10, v2, v4, 0x40490fdb",
-            GFX90A,
+            GCN,
             MultiplyAdd,
             false,
         ),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use modelgpu_amdgcn::{Argument, Launch, LaunchError, Program, Statistics, Target};
-use modelgpu_testing::compile_hip;
+use modelgpu_testing::{compile_hip, compiled_targets};
 
 const BLOCK: u32 = 128;
 const THREADS: [usize; 3] = [1, 2, 5];
@@ -21,7 +21,7 @@ fn compile(target: Target) -> Vec<u8> {
 
 /// A program on each target and each number of threads.
 fn programs() -> impl Iterator<Item = Program> {
-    Target::ALL.into_iter().flat_map(|target| {
+    compiled_targets().flat_map(|target| {
         let object = compile(target);
         THREADS.into_iter().map(move |threads| {
             let mut program = Program::load(&object).expect("an object that was just linked");

@@ -20,7 +20,7 @@ pub(super) fn decode_lds(words: Words) -> Fields {
     ];
     instruction.dst = Operand::vgpr(words.second(31, 24));
     instruction.immediate = words.first(15, 0) as i32;
-    if words.is_gfx9() && words.first_bit(25) {
+    if words.target.has_unified_registers() && words.first_bit(25) {
         instruction.src[2] = instruction.src[2].to_agpr();
         use_agpr_data(&mut fields);
     }
@@ -61,10 +61,14 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     } else {
         sign_extend(words.first(12, 0), 13)
     };
-    instruction.buffer.to_lds = words.target == Target::Gfx90a && words.first_bit(13);
+    let has_lds_bit = matches!(
+        words.target,
+        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a
+    );
+    instruction.buffer.to_lds = has_lds_bit && words.first_bit(13);
     instruction.has_vector_address = match words.target {
         // Scratch takes a vector or a scalar address; later targets have a bit for the vector address.
-        Target::Gfx90a => instruction.src[2].is_none(),
+        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a => instruction.src[2].is_none(),
         Target::Gfx942 | Target::Gfx950 => words.first_bit(13),
         Target::Gfx1100 | Target::Gfx1201 => words.second_bit(23),
     };
@@ -72,7 +76,7 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     instruction.returns = words.first_bit(if is_gfx9 { 16 } else { 14 });
     let has_sc1 = matches!(words.target, Target::Gfx942 | Target::Gfx950) && words.first_bit(25);
     instruction.coherent = segment != SCRATCH && (instruction.returns || has_sc1);
-    if is_gfx9 && words.second_bit(23) {
+    if words.target.has_unified_registers() && words.second_bit(23) {
         use_agpr_data(&mut fields);
     }
     fields
@@ -270,8 +274,12 @@ pub(super) fn decode_image(words: Words) -> Fields {
         halves: words.second_bit(31),
         ..ImageControl::default()
     };
-    if words.first_bit(16) {
-        use_agpr_data(&mut fields);
+    if words.target.has_unified_registers() {
+        if words.first_bit(16) {
+            use_agpr_data(&mut fields);
+        }
+    } else {
+        fields.instruction.image.tells_residence = words.first(17, 16) != 0;
     }
     fields
 }
@@ -290,7 +298,10 @@ fn complete_buffer(words: Words, fields: &mut Fields) {
     if words.is_gfx9() {
         instruction.has_vector_address = words.first_bit(12);
         instruction.buffer.indexed = words.first_bit(13);
-        if words.second_bit(23) {
+        // The bit of targets without unified registers is TFE.
+        if !words.target.has_unified_registers() {
+            instruction.buffer.tells_residence = words.second_bit(23);
+        } else if words.second_bit(23) {
             use_agpr_data(fields);
         }
         return;

@@ -62,7 +62,9 @@ impl Layout {
             has_wave32: true,
         };
         match target {
-            Target::Gfx90a | Target::Gfx942 | Target::Gfx950 => cdna,
+            Target::Gfx906 | Target::Gfx908 | Target::Gfx90a | Target::Gfx942 | Target::Gfx950 => {
+                cdna
+            }
             Target::Gfx1100 => rdna,
             Target::Gfx1201 => Self {
                 wave_size_bits: 18,

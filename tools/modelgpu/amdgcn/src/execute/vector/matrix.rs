@@ -74,6 +74,21 @@ const GFX90A: &[(&str, Operation)] = &[
     ("v_mfma_f64_4x4x4f64", dense(4, 4, 4, Double)),
 ];
 
+/// gfx908 has denormal numbers of 16 bits: according to PyTorch's notes on numerical accuracy, only gfx90a treats them
+/// as zero.
+pub(super) const GFX908: &[(&str, Operation)] = &[
+    ("v_mfma_f32_32x32x4f16", dense(32, 4, 2, Halves)),
+    ("v_mfma_f32_16x16x4f16", dense(16, 4, 4, Halves)),
+    ("v_mfma_f32_4x4x4f16", dense(4, 4, 16, Halves)),
+    ("v_mfma_f32_32x32x8f16", dense(32, 8, 1, Halves)),
+    ("v_mfma_f32_16x16x16f16", dense(16, 16, 1, Halves)),
+    ("v_mfma_f32_32x32x2bf16", dense(32, 2, 2, Brain)),
+    ("v_mfma_f32_16x16x2bf16", dense(16, 2, 4, Brain)),
+    ("v_mfma_f32_4x4x2bf16", dense(4, 2, 16, Brain)),
+    ("v_mfma_f32_32x32x4bf16", dense(32, 4, 1, Brain)),
+    ("v_mfma_f32_16x16x8bf16", dense(16, 8, 1, Brain)),
+];
+
 const GFX942: &[(&str, Operation)] = &[
     ("v_mfma_f32_16x16x8_xf32", dense(16, 8, 1, Short)),
     ("v_mfma_f32_32x32x4_xf32", dense(32, 4, 1, Short)),
