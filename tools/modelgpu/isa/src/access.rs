@@ -281,7 +281,9 @@ impl Instruction {
     fn add_scalar_memory(&self, accesses: &mut Accesses) {
         let [result, _, base, ..] = self.facts.widths[0];
         accesses.read(self.src[0], base);
-        accesses.read(self.src[1], u8::from(base != 0));
+        // The base of some is the program counter.
+        let has_offset = base != 0 || self.mnemonic.starts_with("s_prefetch_");
+        accesses.read(self.src[1], u8::from(has_offset));
         let memory = self.facts.memory;
         if memory != Memory::Load {
             accesses.read(self.dst, result);
