@@ -36,7 +36,7 @@ fn levels_of(kernel: &str) -> impl Iterator<Item = (usize, &'static str)> {
 /// The targets of a kernel at the level with this number.
 fn targets_of(kernel: &str, level: usize) -> Vec<&'static str> {
     if has_all_levels() {
-        return Vec::new();
+        return TARGETS.to_vec();
     }
     vec![TARGETS[(level / 2 + place_of(kernel) / 2) % TARGETS.len()]]
 }
@@ -90,13 +90,14 @@ impl Variant {
         }
     }
 
-    fn object(&self, kernel: &str, level: &str) -> PathBuf {
+    fn object(&self, kernel: &str, level: &str, counters: Counters) -> PathBuf {
         // The first version with generic targets.
         const VERSION: u8 = 6;
         device_only(clang(), &[self.processor], VERSION)
             .arguments([level])
             .arguments(self.flags.iter().copied())
             .counting()
+            .counting_in(counters)
             .source(kernel_source(kernel))
             .output(&format!("{kernel}.{}{level}", self.name))
     }
@@ -112,12 +113,19 @@ fn variants_of(kernel: &str, level: usize) -> Vec<&'static Variant> {
     let all: Vec<_> = VARIANTS
         .iter()
         .filter(|variant| variant.takes(kernel))
-        .filter(|variant| std::env::var("H3").is_ok_and(|only| variant.name.starts_with(&only)))
         .collect();
     if has_all_levels() {
         return all;
     }
     vec![all[(place_of(kernel) + level) % all.len()]]
+}
+
+/// The counters of the further targets: LLVM's, or all kinds.
+fn counters_of_variants() -> Vec<Counters> {
+    match has_all_levels() {
+        true => Counters::all(),
+        false => vec![Counters::Llvm],
+    }
 }
 
 macro_rules! kernels_match_host {
@@ -218,15 +226,14 @@ fn matches_host(name: &str) {
             }
         }
         for variant in variants_of(name, number) {
-            let directory = fresh(directory.path(), variant.name);
-            let object = variant.object(name, level);
-            let stack = Stack::Interpreter;
-            let device = on_device(&object, variant.name, stack, &spec, &directory);
-            assert_same(
-                &format!("{name} {level} on {}", variant.name),
-                &device,
-                &host,
-            );
+            for counters in counters_of_variants() {
+                let what = format!("{}-{counters:?}", variant.name);
+                let directory = fresh(directory.path(), &what);
+                let object = variant.object(name, level, counters);
+                let stack = Stack::Interpreter;
+                let device = on_device(&object, variant.name, stack, &spec, &directory);
+                assert_same(&format!("{name} {level} on {what}"), &device, &host);
+            }
         }
     }
 }

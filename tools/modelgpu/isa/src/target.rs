@@ -83,8 +83,6 @@ impl Target {
     /// byte (LLVM's AMDGPUUsage, "AMDGPU EF_AMDGPU_MACH Values"). Several processors run the code of a
     /// generic target; this is the first of them.
     pub fn from_elf_flags(flags: u32) -> Option<Self> {
-        /// Code that is common to gfx900 and its successors for graphics, such as gfx906.
-        const GFX9_GENERIC: u32 = 0x51;
         /// Code that is common to gfx942 and gfx950.
         const GFX9_4_GENERIC: u32 = 0x5f;
         /// Code that is common to all of RDNA 3.
@@ -92,7 +90,7 @@ impl Target {
         /// Code that is common to all of RDNA 4.
         const GFX12_GENERIC: u32 = 0x59;
         match flags & 0xff {
-            0x2f | GFX9_GENERIC => Some(Self::Gfx906),
+            0x2f => Some(Self::Gfx906),
             0x30 => Some(Self::Gfx908),
             0x3f => Some(Self::Gfx90a),
             0x4c | GFX9_4_GENERIC => Some(Self::Gfx942),

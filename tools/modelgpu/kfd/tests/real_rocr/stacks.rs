@@ -169,7 +169,6 @@ fn hip_programs_on_further_targets() {
             ("gfx1201", &["gfx1201"]),
             ("gfx12-generic", &["gfx1201"]),
             ("gfx906", &["gfx906"]),
-            ("gfx9-generic", &["gfx906"]),
             ("gfx908", &["gfx908"]),
         ] {
             if !has_all && gpus.iter().all(|gpu| ["gfx906", "gfx908"].contains(gpu)) {
