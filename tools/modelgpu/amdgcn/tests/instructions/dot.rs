@@ -7,8 +7,6 @@ use crate::harness::{Case, GCN, Want};
 use crate::inputs::{halves, integers};
 use crate::small::{BF8, BRAIN, FP8, Format, HALF};
 
-/// gfx942 cannot select halves.
-
 /// Mnemonic, number of elements, and a flag for signed elements.
 const OF_INTEGERS: &[(&str, u32, bool)] = &[
     ("v_dot2_i32_i16", 2, true),
@@ -297,7 +295,7 @@ fn of_eights() -> Vec<Case> {
 }
 
 /// 16-bit elements with another selection. The first product takes a's high and b's low half, the
-/// second a's low and b's high half.
+/// second a's low and b's high half. gfx942 cannot select halves.
 fn selected() -> Vec<Case> {
     [("v_dot2_i32_i16", true), ("v_dot2_u32_u16", false)]
         .into_iter()
