@@ -10,7 +10,7 @@ const TARGETS: [&str; 7] = [
 /// GPUs the modelled topology has room for.
 const MAX_GPUS: u32 = 8;
 /// The target of a plain `--gpu model`.
-const DEFAULT_TARGET: &str = TARGETS[0];
+const DEFAULT_TARGET: &str = "gfx90a";
 
 /// Modelled GPUs, in the order in which the runtime enumerates them.
 #[derive(Debug, Clone, PartialEq, Eq)]
