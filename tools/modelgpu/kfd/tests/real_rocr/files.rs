@@ -116,7 +116,7 @@ fn other_programs_run_under_the_preload() {
 #[test]
 fn a_bad_value_ends_the_process_with_one_line() {
     for (name, value, problem) in [
-        ("ROCOV_MODELGPU", "gfx906", "\"gfx906\" is no modelled GPU"),
+        ("ROCOV_MODELGPU", "gfx900", "\"gfx900\" is no modelled GPU"),
         ("ROCOV_MODELGPU", "gfx90ax9", "allowed: 1 to 8"),
         ("ROCOV_MODELGPU_BAR", "medium", "allowed: small, large"),
         ("ROCOV_MODELGPU_VRAM_MIB", "lots", "allowed: 1 to 1048576"),

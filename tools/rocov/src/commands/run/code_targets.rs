@@ -87,14 +87,14 @@ mod tests {
         let start = "`./app` contains code only for";
         for (processors, gpus, expected) in [
             (
-                &["gfx906"][..],
+                &["gfx900"][..],
                 "model",
-                "gfx906, but the modelled GPU is gfx90a: compile with --offload-arch=gfx90a",
+                "gfx900, but the modelled GPU is gfx90a: compile with --offload-arch=gfx90a",
             ),
             (
-                &["gfx1100", "gfx906"],
+                &["gfx1100", "gfx900"],
                 "model:gfx90a,gfx942",
-                "gfx1100 and gfx906, but the modelled GPU is gfx90a and gfx942: compile with \
+                "gfx1100 and gfx900, but the modelled GPU is gfx90a and gfx942: compile with \
                  --offload-arch=gfx90a, or choose --gpu model:gfx1100",
             ),
         ] {
@@ -106,7 +106,7 @@ mod tests {
         }
         for (processors, gpus) in [
             (&[][..], "model"),
-            (&["gfx906", "gfx90a"], "model"),
+            (&["gfx900", "gfx90a"], "model"),
             (&["gfx9-generic"], "model"),
             (&["sm_90"], "model"),
             (&["gfx942"], "model:gfx90a,gfx942"),
