@@ -404,7 +404,7 @@ impl Decoder {
 /// The value of an operand that is a constant.
 pub(super) fn constant(instruction: &Instruction, operand: Operand) -> Option<u32> {
     if operand == Operand::LITERAL {
-        return Some(instruction.literal);
+        return Some(instruction.literal as u32);
     }
     inline_constant(operand, FloatFormat::Single).map(|value| value as u32)
 }

@@ -113,7 +113,7 @@ impl Descriptor {
     }
 }
 
-/// The targets whose code can be instrumented.
+/// The targets whose code can be instrumented. Code of gfx1250 names registers by a mode of the wave.
 const SUPPORTED: [Target; 5] = [
     Target::Gfx90a,
     Target::Gfx942,

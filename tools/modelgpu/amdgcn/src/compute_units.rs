@@ -19,7 +19,8 @@ pub struct ComputeUnits {
 
 impl ComputeUnits {
     /// The compute units of a GPU of a target: those of an MI50 (gfx906), of an MI100 (gfx908), of an MI210
-    /// (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950), of an RX 7900 XTX (gfx1100) and of an RX 9070 XT (gfx1201).
+    /// (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950), of an RX 7900 XTX (gfx1100) and of an RX 9070 XT
+    /// (gfx1201), and assumed ones (gfx1250).
     pub const fn for_target(target: Target) -> Self {
         match target {
             Target::Gfx906 => Self {
@@ -65,6 +66,13 @@ impl ComputeUnits {
                 engines_per_xcc: 8,
                 units_per_xcc: 64,
                 simds_per_unit: 2,
+            },
+            // No document has these numbers. A unit has four SIMDs (LLVM's `getEUsPerCU`).
+            Target::Gfx1250 => Self {
+                xccs: 1,
+                engines_per_xcc: 8,
+                units_per_xcc: 64,
+                simds_per_unit: 4,
             },
         }
     }

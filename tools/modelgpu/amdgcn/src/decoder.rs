@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use modelgpu_isa::{Instruction, Target, decode};
+use modelgpu_isa::{Banks, Instruction, Target, decode};
 
 use crate::allotment::Allotment;
 use crate::error::Fault;
@@ -33,9 +33,10 @@ pub(crate) struct Decoder {
     /// The rest of each entry, apart: it would push other entries out of the host's caches.
     decoded: Vec<Decoded>,
     pages: Vec<[u32; PAGE]>,
-    page_by_number: HashMap<u64, usize>,
+    /// Instructions name other registers if the wave has chosen other banks.
+    page_by_number: HashMap<(u64, Banks), usize>,
     /// The page that was used last: its number and its place in `pages`.
-    current: Option<(u64, usize)>,
+    current: Option<((u64, Banks), usize)>,
     dispatch: u64,
     /// The registers of the dispatch's waves, and their size.
     registers: Allotment,
@@ -162,12 +163,13 @@ impl Decoder {
         (nature, instruction)
     }
 
-    /// The index of the instruction at `pc`, which lies behind the one at `index`.
+    /// The index of the instruction at `pc`, which lies behind the one at `index`. The banks are those of that one, or
+    /// it sets them by its own constant.
     #[inline(always)]
     pub(crate) fn following(
         &mut self,
         index: u32,
-        pc: u64,
+        (pc, banks): (u64, Banks),
         memory: &mut View<'_>,
     ) -> Result<u32, Fault> {
         let next = self.entries[index as usize].next;
@@ -178,14 +180,18 @@ impl Decoder {
         if is_known {
             return Ok(next);
         }
-        let next = self.fetch(pc, memory)?;
+        let next = self.fetch((pc, banks), memory)?;
         self.entries[index as usize].next = next;
         Ok(next)
     }
 
     /// The index of the instruction at `pc`, decoded on its first use in a dispatch.
-    pub(crate) fn fetch(&mut self, pc: u64, memory: &mut View<'_>) -> Result<u32, Fault> {
-        let page = self.page(pc / (4 * PAGE as u64));
+    pub(crate) fn fetch(
+        &mut self,
+        (pc, banks): (u64, Banks),
+        memory: &mut View<'_>,
+    ) -> Result<u32, Fault> {
+        let page = self.page((pc / (4 * PAGE as u64), banks));
         let slot = (pc / 4) as usize % PAGE;
         let index = self.pages[page][slot];
         if index != VACANT
@@ -194,10 +200,10 @@ impl Decoder {
         {
             return Ok(index);
         }
-        self.refetch(pc, page, slot, memory)
+        self.refetch((pc, banks), page, slot, memory)
     }
 
-    fn page(&mut self, number: u64) -> usize {
+    fn page(&mut self, number: (u64, Banks)) -> usize {
         if let Some((current, page)) = self.current
             && current == number
         {
@@ -213,7 +219,7 @@ impl Decoder {
 
     fn refetch(
         &mut self,
-        pc: u64,
+        (pc, banks): (u64, Banks),
         page: usize,
         slot: usize,
         memory: &mut View<'_>,
@@ -233,11 +239,12 @@ impl Decoder {
             self.reach(pc, index);
             return Ok(index);
         }
-        let instruction =
-            decode(words, self.target).map_err(|error| Fault::IllegalInstruction {
+        let instruction = decode(words, self.target)
+            .map_err(|error| Fault::IllegalInstruction {
                 words: error.words,
                 target: self.target.name(),
-            })?;
+            })?
+            .in_banks(banks);
         let operation = resolve(instruction.mnemonic, self.target);
         let wait = operation.map_or(Wait::No, |operation| operation.wait(&instruction));
         let needed = [modelgpu_isa::WaveSize::W32, modelgpu_isa::WaveSize::W64]

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use modelgpu_isa::{Operand, Target};
+use modelgpu_isa::{Banks, Operand, Target};
 
 use crate::code_object::{Files, KernelDescriptor, KernelIdentity};
 use crate::compute_units::ComputeUnits;
@@ -14,7 +14,7 @@ use crate::execute::{LdsAccess, LdsWatch, PRIVATE_SEGMENT_BUFFER, Sighting, Simd
 use crate::grid_barriers::GridBarriers;
 use crate::hazards::{HazardSighting, HazardWatch};
 use crate::lanes::{LANES, Words};
-use crate::memory::AddressSpace;
+use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
 use crate::state::RegisterState;
 use crate::trace::Trace;
@@ -37,6 +37,9 @@ const LDS_GARBAGE: u8 = 0xa5;
 
 /// The trap registers with a workgroup's id (Y in the low half and Z in the high one, then X), and between
 /// them one with the wave's number from bit 25 on (LLVM's AMDGPUUsage, "Architected SGPRs").
+/// The workgroup's place in its cluster, on gfx1250.
+const TTMP6: Operand = Operand(108 + 6);
+
 const TTMP7: Operand = Operand(108 + 7);
 
 const TTMP8: Operand = Operand(108 + 8);
@@ -232,10 +235,11 @@ impl Dispatch<'_> {
         let size = self.size(workgroup.id);
         let items = size.iter().product::<u32>() as usize;
         let scratch = scratch_size(self.packet, &self.descriptor) as usize;
-        let apertures = Apertures {
-            shared: self.context.shared_aperture,
-            private: self.context.private_aperture,
-        };
+        let apertures = Apertures::new(
+            self.context.shared_aperture,
+            self.context.private_aperture,
+            self.target,
+        );
         let units = ComputeUnits::for_target(self.target);
         let wave_size = self.descriptor.wave_size();
         let lanes = wave_size.lanes();
@@ -257,6 +261,7 @@ impl Dispatch<'_> {
             wave.simd = self.simd;
             wave.scratch.resize(scratch);
             wave.indexed = 0;
+            wave.banks = Banks::default();
             wave.grid_wait = None;
             wave.place = units.place(workgroup.number, number as u32);
             wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1, self.target);
@@ -289,6 +294,8 @@ impl Dispatch<'_> {
         if self.target.has_architected_ids() {
             let [x, y, z] = workgroup.id;
             for (number, wave) in waves.iter_mut().enumerate() {
+                // No workgroup is in a cluster.
+                wave.set_word(TTMP6, 0);
                 wave.set_word(TTMP7, y | z << 16);
                 wave.set_word(TTMP8, (number as u32 & 31) << 25);
                 wave.set_word(TTMP9, x);
@@ -311,12 +318,12 @@ impl Dispatch<'_> {
         if let Some(state) = self.context.state {
             push(
                 true,
-                &state.user_data[..(descriptor.user_sgprs() as usize).min(16)],
+                &state.user_data[..(descriptor.user_sgprs(self.target) as usize).min(16)],
             );
         } else {
             self.push_user_scalars(&mut push);
         }
-        while next.get() < descriptor.user_sgprs() {
+        while next.get() < descriptor.user_sgprs(self.target) {
             push(true, &[0]);
         }
         if self.target.has_architected_ids() {
@@ -353,11 +360,17 @@ impl Dispatch<'_> {
             descriptor.private_segment_size_sgpr(),
             &[self.packet.private_segment_size],
         );
-        // The model reserves the SGPRs of preloaded kernel arguments but does not fill them, like
-        // hardware with old firmware. The compiler starts such a kernel with a prologue of 256
+        // Except on gfx1250, the model reserves the SGPRs of preloaded kernel arguments but does not fill them,
+        // like hardware with old firmware. The compiler starts such a kernel with a prologue of 256
         // bytes that loads them. Only newer firmware skips the prologue.
-        for _ in 0..descriptor.kernarg_preload_length {
-            push(true, &[0]);
+        let mut memory = View::new(self.memory);
+        for place in 0..u64::from(descriptor.kernarg_preload_length) {
+            let offset = 4 * (u64::from(descriptor.kernarg_preload_offset) + place);
+            let word = match self.target {
+                Target::Gfx1250 => memory.load(self.packet.kernarg_address.wrapping_add(offset), 4),
+                _ => Ok(0),
+            };
+            push(true, &[word.unwrap_or_default() as u32]);
         }
     }
 

@@ -51,7 +51,7 @@ pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
 pub use evidence::{Evidence, LastBits};
 pub use execute::Simd;
 pub use listing::Listed;
-pub use modelgpu_isa::{File, Target, UnknownTarget};
+pub use modelgpu_isa::{File, Generation, Target, UnknownTarget};
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use state::RegisterState;

@@ -14,12 +14,12 @@ pub struct Listed {
     /// The operands' codes: result, second result (a carry or a mask), three sources. For buffers:
     /// data, address, resource, scalar offset. The list omits operands that the instruction lacks.
     /// Codes up to 255 are those of the source fields in AMD's CDNA3 instruction set guide, 256 to
-    /// 511 are VGPRs, 512 to 767 accumulation VGPRs. The first register stands for an operand of
+    /// 511 are VGPRs, 512 to 767 accumulation VGPRs, 768 to 1535 the VGPRs from 256 on. The first register stands for an operand of
     /// several registers. The three-source encoding always has three, though some instructions read
     /// fewer.
     pub operands: Vec<u16>,
-    /// The constant of an operand with code 255.
-    pub literal: u32,
+    /// The constant of an operand with code 255, or 254 on gfx1250.
+    pub literal: u64,
     /// SIMM16, branch displacement in dwords, or the memory offset in bytes.
     pub immediate: i32,
 }
@@ -35,8 +35,9 @@ impl From<Instruction> for Listed {
             true => [dst, src[0], sdst, src[2], Operand::NONE],
             false => [dst, sdst, src[0], src[1], src[2]],
         };
-        let second = instruction.second.map_or([Operand::NONE; 3], |second| {
-            [second.dst, second.src[0], second.src[1]]
+        let second = instruction.second.map_or([Operand::NONE; 4], |second| {
+            let [first, other, third] = second.src;
+            [second.dst, first, other, third]
         });
         let scales = instruction.matrix.scales;
         let scales = scales.map_or([Operand::NONE; 2], |scales| scales.sources);

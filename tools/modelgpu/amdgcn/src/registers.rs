@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 
 use crate::lanes::Words;
 
-/// 256 VGPRs, 256 accumulation VGPRs, and room for a wide access at the last one.
-const VECTORS: usize = 512 + 32;
+/// 256 VGPRs and 256 accumulation VGPRs, or 1,024 VGPRs, and room for a wide access at the last one.
+const VECTORS: usize = 1024 + 32;
 /// The first of six buffers, two for each source of an instruction.
 pub(crate) const BUFFERS: usize = VECTORS;
 

@@ -1,6 +1,6 @@
 //! A wave of up to 64 work-items: its registers and its scratch memory.
 
-use modelgpu_isa::{Operand, Target, inline_constant};
+use modelgpu_isa::{Banks, Operand, Target, inline_constant};
 
 use crate::compute_units::Place;
 use crate::execute::value::Kind;
@@ -38,6 +38,39 @@ pub(crate) enum Arrival {
 pub(crate) struct Apertures {
     pub shared: u64,
     pub private: u64,
+    /// The flat address of scratch also has the number of the lane that owns the memory.
+    pub private_has_lane: bool,
+}
+
+impl Apertures {
+    /// The first of the bits of a lane (LLVM's `lowerADDRSPACECAST`).
+    const LANE: u32 = 52;
+    const LANES: u64 = 31 << Self::LANE;
+    /// A bit of the aperture that no address of other memory has: compilers take the higher bits for those of the
+    /// aperture (`llvm.amdgcn.is.private`).
+    const PRIVATE: u64 = 1 << 58;
+
+    pub(crate) fn new(shared: u64, private: u64, target: Target) -> Self {
+        let private_has_lane = target.has_global_scratch();
+        Self {
+            shared,
+            private: match private_has_lane {
+                true => private | Self::PRIVATE,
+                false => private,
+            },
+            private_has_lane,
+        }
+    }
+
+    /// The lane whose scratch an address is in; `None` outside scratch.
+    #[inline(always)]
+    pub(crate) fn owner(&self, address: u64, lane: usize) -> Option<usize> {
+        let aperture = address & !0xffff_ffff;
+        if !self.private_has_lane {
+            return (aperture == self.private).then_some(lane);
+        }
+        (aperture & !Self::LANES == self.private).then_some((address >> Self::LANE & 31) as usize)
+    }
 }
 
 /// The most bytes of scratch per work-item that are modelled. A wave's scratch is at most 64 MiB.
@@ -108,6 +141,8 @@ pub(crate) struct Wave {
     pub mode: Mode,
     /// The operands that M0 indexes (`s_set_gpr_idx_on`): bits 0 to 2 sources, bit 3 the result.
     pub indexed: u8,
+    /// The vector registers that instructions name, on targets with more than 256.
+    pub banks: Banks,
     pub scratch: Scratch,
     pub apertures: Apertures,
     pub place: Place,
@@ -132,6 +167,7 @@ impl Wave {
             arrival: Arrival::None,
             mode: Mode(0),
             indexed: 0,
+            banks: Banks::default(),
             scratch: Scratch::default(),
             apertures: Apertures::default(),
             place: Place::default(),
@@ -212,7 +248,7 @@ impl Wave {
     }
 
     /// The value of a scalar source operand; `None` for a code that is not modelled.
-    pub(crate) fn scalar(&self, operand: Operand, kind: Kind, literal: u32) -> Option<u64> {
+    pub(crate) fn scalar(&self, operand: Operand, kind: Kind, literal: u64) -> Option<u64> {
         let long = kind.is_long();
         if operand.scalar_index().is_some() {
             return Some(if long {
@@ -230,6 +266,9 @@ impl Wave {
             Operand::SHARED_BASE => self.apertures.shared >> 32,
             Operand::PRIVATE_BASE if long => self.apertures.private,
             Operand::PRIVATE_BASE => self.apertures.private >> 32,
+            Operand::FLAT_SCRATCH_BASE if long => self.apertures.private,
+            Operand::FLAT_SCRATCH_BASE => self.apertures.private & 0xffff_ffff,
+            Operand::FLAT_SCRATCH_BASE_HIGH => self.apertures.private >> 32,
             Operand::VCCZ => (self.vcc() == 0).into(),
             Operand::EXECZ => (self.exec() == 0).into(),
             Operand::SCC => self.scc.into(),
@@ -276,7 +315,7 @@ impl Wave {
 }
 
 /// The value of a constant operand; `None` if the operand is not one.
-pub(crate) fn constant(operand: Operand, kind: Kind, literal: u32) -> Option<u64> {
+pub(crate) fn constant(operand: Operand, kind: Kind, literal: u64) -> Option<u64> {
     if let Some(value) = inline_constant(operand, kind.float_format()) {
         return Some(if kind.is_long() {
             value
@@ -284,10 +323,13 @@ pub(crate) fn constant(operand: Operand, kind: Kind, literal: u32) -> Option<u64
             value & 0xffff_ffff
         });
     }
-    (operand == Operand::LITERAL).then(|| match kind {
-        Kind::F64 => u64::from(literal) << 32,
+    if operand == Operand::LITERAL64 {
+        return Some(literal & kind.all_bits());
+    }
+    (operand == Operand::LITERAL).then_some(match kind {
+        Kind::F64 => literal << 32,
         Kind::I64 => literal as i32 as u64,
-        _ => literal.into(),
+        _ => literal,
     })
 }
 

@@ -169,9 +169,9 @@ fn take_turn<const TRACED: bool, const WATCHED: bool>(
         // Most instructions follow the one before.
         let index = match fetched {
             Some((index, next)) if next == pc => {
-                code.following(index, pc, &mut surroundings.memory)
+                code.following(index, (pc, wave.banks), &mut surroundings.memory)
             }
-            _ => code.fetch(pc, &mut surroundings.memory),
+            _ => code.fetch((pc, wave.banks), &mut surroundings.memory),
         }
         .map_err(|fault| (pc, fault))?;
         let lanes = if TRACED { active.count(wave.exec()) } else { 0 };

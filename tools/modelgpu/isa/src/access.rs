@@ -72,6 +72,7 @@ impl Accesses {
             252 => (File::Scalar, Operand::EXEC.0),
             code @ 256..512 => (File::Vector, code - 256),
             code @ 512..768 => (File::Accumulator, code - 512),
+            code @ 768..1536 => (File::Vector, code - 512),
             _ => return,
         };
         let access = Access {
@@ -197,7 +198,7 @@ impl Instruction {
         }
         if let Some(scales) = self.matrix.scales {
             for source in scales.sources {
-                accesses.read(source, 1);
+                accesses.read(source, scales.registers);
             }
         }
         self.add_implied(&mut accesses, wave);
@@ -326,13 +327,17 @@ impl Instruction {
         let vector = match facts.group {
             _ if vector == 0 => 0,
             Group::Scratch => u8::from(self.has_vector_address),
-            Group::Global if !scalar.is_none() => 1,
+            Group::Global | Group::Flat if !scalar.is_none() => 1,
             _ => 2,
         };
         accesses.read(self.src[0], vector);
         accesses.read(self.src[1], data);
         let scalar_width = if facts.group == Group::Scratch { 1 } else { 2 };
         accesses.read(scalar, scalar_width);
+        if facts.has(effect::READS_RESULT) {
+            accesses.read(self.dst, result);
+            return;
+        }
         if facts.memory == Memory::Atomic && !self.returns || self.buffer.to_lds {
             return;
         }

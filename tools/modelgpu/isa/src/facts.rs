@@ -212,9 +212,10 @@ fn way(mnemonic: &str) -> Way {
         other if other.starts_with("s_cbranch_") || other.starts_with("s_subvector_loop") => {
             Way::Branch(Some(Condition::Other))
         }
-        "s_call_b64" => Way::Call,
-        "s_setpc_b64" | "s_rfe_b64" | "s_rfe_restore_b64" => Way::Indirect,
-        "s_swappc_b64" => Way::IndirectCall,
+        "s_call_b64" | "s_call_i64" => Way::Call,
+        "s_setpc_b64" | "s_rfe_b64" | "s_rfe_restore_b64" | "s_set_pc_i64" | "s_rfe_i64"
+        | "s_add_pc_i64" => Way::Indirect,
+        "s_swappc_b64" | "s_swap_pc_i64" => Way::IndirectCall,
         "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done" | "s_code_end" => Way::End,
         "s_trap" => Way::Trap,
         _ => Way::Next,
@@ -403,13 +404,15 @@ fn memory_effects(name: &str) -> u32 {
         name.contains("_gather4") || name.contains("_msaa_"),
     );
     add(COMPARES, name.contains("_cmpswap"));
+    // The result's field has the address in LDS.
+    add(READS_RESULT, name.contains("_load_async_to_lds_"));
     effects
 }
 
 /// Moves widths to the places where the decoder has the operands, and adds those of implied operands.
 fn complete(widths: &mut [u8; 5], encoding: &str, name: &str, effects: u32, wave: WaveSize) {
     let [result, scalar_result, first, second, third] = widths;
-    if encoding.starts_with("VOPD") {
+    if matches!(encoding, "VOPDX" | "VOPDY") {
         (*result, *first) = (1, 1);
         *second = u8::from(!name.starts_with("v_mov_"));
     }

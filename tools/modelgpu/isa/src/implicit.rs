@@ -68,21 +68,28 @@ fn complete_literal(instruction: &mut Instruction, vector: Vector, words: [u32; 
     let second = instruction
         .second
         .map_or([Operand::NONE; 3], |second| second.src);
-    let has_literal = instruction.src.contains(&Operand::LITERAL)
+    let is_wide = instruction.src.contains(&Operand::LITERAL64);
+    let has_literal = is_wide
+        || instruction.src.contains(&Operand::LITERAL)
         || second.contains(&Operand::LITERAL)
         || instruction
             .second
             .is_some_and(|second| has_own_constant(second.mnemonic));
     let may_have_one = match vector {
-        Vector::Dual => true,
+        Vector::Dual => instruction.size == 8,
         Vector::Long => !is_gfx9 && instruction.size == 8,
         _ => instruction.size == 4,
     };
     let literal_follows =
         name == "s_setreg_imm32_b32" || may_have_one && has_literal && !has_short_constant(name);
     if literal_follows {
-        instruction.literal = words[usize::from(instruction.size / 4)];
+        let place = usize::from(instruction.size / 4);
+        instruction.literal = words[place].into();
         instruction.size += 4;
+        if is_wide {
+            instruction.literal |= u64::from(words[place + 1]) << 32;
+            instruction.size += 4;
+        }
     }
 }
 
@@ -98,7 +105,10 @@ pub(crate) fn complete_operands(instruction: &mut Instruction) {
     let name = instruction.mnemonic;
     if name.contains("_co_") || name == "v_cndmask_b32" {
         instruction.sdst = Operand::VCC;
-        instruction.src[2] = Operand::VCC;
+        // A dual instruction may name its mask.
+        if instruction.src[2].is_none() {
+            instruction.src[2] = Operand::VCC;
+        }
     }
     complete_operands_of_all(instruction);
 }
@@ -129,11 +139,19 @@ fn complete_operands_of_all(instruction: &mut Instruction) {
     // The constant is the literal after the instruction: a * K + b, and a * b + K.
     if name.starts_with("v_madmk_") || name.starts_with("v_fmamk_") {
         instruction.src[2] = instruction.src[1];
-        instruction.src[1] = Operand::LITERAL;
+        instruction.src[1] = own_constant(name);
         let select = instruction.modifiers.op_sel;
         instruction.modifiers.op_sel = select & 0b1001 | (select & 0b10) << 1;
     } else if has_own_constant(name) {
-        instruction.src[2] = Operand::LITERAL;
+        instruction.src[2] = own_constant(name);
+    }
+}
+
+/// The operand for the constant of an instruction that always has one.
+fn own_constant(name: &str) -> Operand {
+    match name.ends_with("_f64") {
+        true => Operand::LITERAL64,
+        false => Operand::LITERAL,
     }
 }
 
@@ -218,9 +236,9 @@ fn complete_scalar(instruction: &mut Instruction) {
     }
     if has_short_constant(name) {
         instruction.literal = if name.starts_with("s_cmpk_") && name.ends_with("_u32") {
-            instruction.immediate as u32 & 0xffff
+            u64::from(instruction.immediate as u32 & 0xffff)
         } else {
-            instruction.immediate as u32
+            u64::from(instruction.immediate as u32)
         };
         instruction.src = [instruction.dst, Operand::LITERAL, Operand::NONE];
         if name.starts_with("s_movk_") || name.starts_with("s_cmovk_") {
@@ -356,6 +374,8 @@ impl Instruction {
             facts,
             dst,
             src,
+            modifiers,
+            immediate,
         } = self.second?;
         let mut second = Self {
             mnemonic,
@@ -363,6 +383,8 @@ impl Instruction {
             dst,
             src,
             literal: self.literal,
+            modifiers,
+            immediate,
             ..Self::empty(self.size)
         };
         complete_operands(&mut second);

@@ -1,6 +1,6 @@
 //! A decoded instruction.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Group, effect};
 use crate::operand::Operand;
 
 /// One decoded instruction.
@@ -18,8 +18,8 @@ pub struct Instruction {
     pub sdst: Operand,
     /// Memory instructions: address, data, and second data (LDS) or scalar address.
     pub src: [Operand; 3],
-    /// The 32-bit literal constant, if an operand is [`Operand::LITERAL`].
-    pub literal: u32,
+    /// The literal constant, if an operand is [`Operand::LITERAL`] (32 bits) or [`Operand::LITERAL64`].
+    pub literal: u64,
     /// SIMM16, branch displacement in dwords, or the memory offset in bytes.
     pub immediate: i32,
     /// The modifiers of a vector instruction.
@@ -42,6 +42,8 @@ pub struct Instruction {
     pub returns: bool,
     /// Scratch and buffer accesses: the instruction adds the vector address.
     pub has_vector_address: bool,
+    /// The offset in a register counts elements of the access's size.
+    pub scales_offset: bool,
 }
 
 /// The second of two vector instructions that one encoding holds. They read their sources before either
@@ -56,9 +58,77 @@ pub struct SecondInstruction {
     pub dst: Operand,
     /// The sources.
     pub src: [Operand; 3],
+    /// The modifiers.
+    pub modifiers: Modifiers,
+    /// The table of a function of bits.
+    pub immediate: i32,
+}
+
+/// The banks of 256 vector registers that the operands of instructions name registers of: two bits for each of
+/// three sources, and for the result (`s_set_vgpr_msb`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Banks(
+    /// From the lowest bit on: the sources, and the result.
+    pub u8,
+);
+
+impl Banks {
+    /// The banks that a value for the register MODE has. It has the result's before the sources'.
+    pub fn from_mode(mode: u32) -> Self {
+        Self(((mode >> 12 & 0xff) as u8).rotate_right(2))
+    }
+
+    /// The bits of the register MODE.
+    pub fn to_mode(self) -> u32 {
+        u32::from(self.0.rotate_left(2)) << 12
+    }
+
+    /// The registers of a result and of sources.
+    fn select(self, facts: &Facts, dst: Operand, mut src: [Operand; 3]) -> (Operand, [Operand; 3]) {
+        let dst = dst.in_bank(self.result());
+        for (place, source) in src.iter_mut().enumerate() {
+            *source = source.in_bank(self.source(place));
+        }
+        if facts.has(effect::ADDS) {
+            // The sum and the result have one field.
+            src[2] = dst;
+        }
+        (dst, src)
+    }
+
+    fn source(self, place: usize) -> u8 {
+        self.0 >> (2 * place) & 3
+    }
+
+    fn result(self) -> u8 {
+        self.0 >> 6
+    }
 }
 
 impl Instruction {
+    /// The instruction with the registers of these banks. LLVM's pass `AMDGPULowerVGPREncoding` has the operands that
+    /// each pair of bits is for.
+    #[must_use]
+    pub fn in_banks(mut self, banks: Banks) -> Self {
+        if banks == Banks::default() {
+            return self;
+        }
+        (self.dst, self.src) = banks.select(self.facts, self.dst, self.src);
+        if self.facts.group == Group::Buffer {
+            // The data have the place of the result.
+            self.src[1] = self.dst;
+        }
+        if let Some(second) = &mut self.second {
+            (second.dst, second.src) = banks.select(second.facts, second.dst, second.src);
+        }
+        if let Some(scales) = &mut self.matrix.scales {
+            for (place, source) in scales.sources.iter_mut().enumerate() {
+                *source = source.in_bank(banks.source(place));
+            }
+        }
+        self
+    }
+
     /// An instruction of `size` bytes without operands.
     pub(crate) fn empty(size: u8) -> Self {
         Self {
@@ -80,6 +150,7 @@ impl Instruction {
             coherent: false,
             returns: false,
             has_vector_address: false,
+            scales_offset: false,
         }
     }
 }
@@ -125,6 +196,8 @@ pub struct MatrixScales {
     pub sources: [Operand; 2],
     /// The byte of each register that is the scale.
     pub bytes: [u8; 2],
+    /// The registers of each.
+    pub registers: u8,
 }
 
 /// The fields of buffer instructions, and of other loads to LDS.

@@ -21,7 +21,7 @@ pub use access::{Access, AccessKind, Accesses, File, Flow};
 pub use decode::{DecodeError, decode};
 pub use facts::{Condition, Facts, WaveSize};
 pub use instruction::{
-    BufferControl, BufferFormat, Dpp, DppControl, ImageControl, Instruction, MatrixControl,
+    Banks, BufferControl, BufferFormat, Dpp, DppControl, ImageControl, Instruction, MatrixControl,
     MatrixScales, Modifiers, Sdwa, SdwaSource, SecondInstruction, Selection, Unused,
 };
 pub use opcode::{opcode, opcodes};

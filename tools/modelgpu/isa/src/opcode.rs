@@ -86,6 +86,9 @@ encodings! {
     /// The first and the second instruction of a dual one.
     vopdx "VOPDX",
     vopdy "VOPDY",
+    /// Those with three sources each, on gfx1250.
+    vopd3x "VOPD3X",
+    vopd3y "VOPD3Y",
     ds "DS",
     flat "FLAT",
     scratch "SCRATCH",

@@ -2,7 +2,7 @@
 
 /// An operand as the source fields encode it, extended to all register files. 0 to 255 is the
 /// scalar source space (SGPRs, special registers, constants), 256 to 511 are VGPRs, 512 to 767
-/// accumulation VGPRs.
+/// accumulation VGPRs, and 768 to 1535 the VGPRs behind the first 256.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Operand(
     /// The code.
@@ -20,6 +20,8 @@ impl Operand {
     pub const M0: Self = Self(124);
     /// The mask of active lanes; a pair of registers.
     pub const EXEC: Self = Self(126);
+    /// The constant 0.
+    pub const ZERO: Self = Self(128);
     /// The start of LDS among flat addresses.
     pub const SHARED_BASE: Self = Self(235);
     /// The start of scratch among flat addresses.
@@ -32,9 +34,17 @@ impl Operand {
     pub const SCC: Self = Self(253);
     /// The constant after the instruction.
     pub const LITERAL: Self = Self(255);
+    /// The constant of 64 bits after the instruction, on gfx1250.
+    pub const LITERAL64: Self = Self(254);
+    /// The start of the wave's scratch among flat addresses, on gfx1250.
+    pub const FLAT_SCRATCH_BASE: Self = Self(230);
+    /// The high half of it.
+    pub const FLAT_SCRATCH_BASE_HIGH: Self = Self(231);
 
     const FIRST_VGPR: u16 = 256;
     const FIRST_AGPR: u16 = 512;
+    const FIRST_HIGH_VGPR: u16 = 768;
+    const END: u16 = Self::FIRST_HIGH_VGPR + 768;
 
     /// The operand with a code of the scalar source space.
     #[inline]
@@ -45,7 +55,19 @@ impl Operand {
     /// The vector register with a number.
     #[inline]
     pub fn vgpr(number: u32) -> Self {
-        Self(Self::FIRST_VGPR + number as u16)
+        match number {
+            0..256 => Self(Self::FIRST_VGPR + number as u16),
+            _ => Self(Self::FIRST_HIGH_VGPR - 256 + number as u16),
+        }
+    }
+
+    /// The vector register of a bank: banks have 256 registers. Other operands stay as they are.
+    #[inline]
+    pub fn in_bank(self, bank: u8) -> Self {
+        match self.0 {
+            code @ 256..512 => Self::vgpr(u32::from(code - 256) + 256 * u32::from(bank)),
+            _ => self,
+        }
     }
 
     /// The accumulation register with this register's number.
@@ -76,12 +98,19 @@ impl Operand {
         self == Self::NONE
     }
 
-    /// The index into a wave's vector registers; accumulation registers follow the plain ones.
+    /// The index into a wave's vector registers; accumulation registers, or those of other banks, follow the first
+    /// 256.
     #[inline]
     pub fn vector_index(self) -> Option<usize> {
-        (Self::FIRST_VGPR..Self::FIRST_VGPR + 512)
-            .contains(&self.0)
-            .then(|| usize::from(self.0 - Self::FIRST_VGPR))
+        match self.0 {
+            code @ Self::FIRST_VGPR..Self::FIRST_HIGH_VGPR => {
+                Some((code - Self::FIRST_VGPR).into())
+            }
+            code @ Self::FIRST_HIGH_VGPR..Self::END => {
+                Some((code - Self::FIRST_HIGH_VGPR + 256).into())
+            }
+            _ => None,
+        }
     }
 
     /// The index into a wave's scalar registers: SGPRs, VCC, M0, EXEC.
@@ -96,6 +125,7 @@ impl std::fmt::Debug for Operand {
         match self.0 {
             0xffff => f.write_str("-"),
             0xfffe => f.write_str("null"),
+            code @ 768.. => write!(f, "v{}", code - 512),
             code @ 512.. => write!(f, "a{}", code - 512),
             code @ 256.. => write!(f, "v{}", code - 256),
             code => write!(f, "{code}"),

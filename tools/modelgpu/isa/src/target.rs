@@ -20,6 +20,8 @@ pub enum Target {
     Gfx1100,
     /// Radeon RX 9070 series.
     Gfx1201,
+    /// MI400 series.
+    Gfx1250,
 }
 
 /// Targets with one set of encodings.
@@ -29,7 +31,7 @@ pub enum Generation {
     Gfx9,
     /// RDNA 3.
     Gfx11,
-    /// RDNA 4.
+    /// RDNA 4, and the CDNA with encodings of its kind.
     Gfx12,
 }
 
@@ -40,7 +42,7 @@ pub struct UnknownTarget(pub String);
 
 impl Target {
     /// Every modelled processor.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Gfx906,
         Self::Gfx908,
         Self::Gfx90a,
@@ -48,7 +50,17 @@ impl Target {
         Self::Gfx950,
         Self::Gfx1100,
         Self::Gfx1201,
+        Self::Gfx1250,
     ];
+
+    /// The processors whose waves may have 64 work-items: all but the last ones.
+    pub const WAVE64: &[Self] = {
+        let (with, [last]) = Self::ALL.split_at(Self::ALL.len() - 1) else {
+            panic!("one is left");
+        };
+        assert!(last.has_wave32_only());
+        with
+    };
 
     /// The processor's name as compilers and the HSA runtime spell it.
     pub fn name(self) -> &'static str {
@@ -60,6 +72,7 @@ impl Target {
             Self::Gfx950 => "gfx950",
             Self::Gfx1100 => "gfx1100",
             Self::Gfx1201 => "gfx1201",
+            Self::Gfx1250 => "gfx1250",
         }
     }
 
@@ -89,6 +102,8 @@ impl Target {
         const GFX11_GENERIC: u32 = 0x54;
         /// Code that is common to all of RDNA 4.
         const GFX12_GENERIC: u32 = 0x59;
+        /// Code for gfx1250 and its successors (LLVM 22's `EF_AMDGPU_MACH_AMDGCN_GFX12_5_GENERIC`).
+        const GFX12_5_GENERIC: u32 = 0x5b;
         match flags & 0xff {
             0x2f => Some(Self::Gfx906),
             0x30 => Some(Self::Gfx908),
@@ -97,6 +112,7 @@ impl Target {
             0x4f => Some(Self::Gfx950),
             0x41 | GFX11_GENERIC => Some(Self::Gfx1100),
             0x4e | GFX12_GENERIC => Some(Self::Gfx1201),
+            0x49 | GFX12_5_GENERIC => Some(Self::Gfx1250),
             _ => None,
         }
     }
@@ -108,7 +124,7 @@ impl Target {
                 Generation::Gfx9
             }
             Self::Gfx1100 => Generation::Gfx11,
-            Self::Gfx1201 => Generation::Gfx12,
+            Self::Gfx1201 | Self::Gfx1250 => Generation::Gfx12,
         }
     }
 
@@ -116,16 +132,44 @@ impl Target {
     pub const fn max_lds(self) -> u32 {
         match self {
             Self::Gfx950 => 160 * 1024,
+            Self::Gfx1250 => 320 * 1024,
             _ => 64 * 1024,
         }
     }
 
-    /// The unit in which the hardware allots LDS, in bytes (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
+    /// The unit in which the hardware allots LDS, in bytes (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE; of gfx1250,
+    /// LLVM writes the field for Mesa only).
     pub const fn lds_granule(self) -> u32 {
         match self {
             Self::Gfx950 => 1280,
+            Self::Gfx1250 => 2048,
             _ => 512,
         }
+    }
+
+    /// The vector registers that an instruction can name, without accumulation registers.
+    pub const fn max_vgprs(self) -> u16 {
+        match self {
+            Self::Gfx1250 => 1024,
+            _ => 256,
+        }
+    }
+
+    /// Returns whether all waves have 32 work-items.
+    pub const fn has_wave32_only(self) -> bool {
+        matches!(self, Self::Gfx1250)
+    }
+
+    /// Returns whether the offset in a vector register from a scalar address is a signed number. LLVM folds the sign
+    /// extension of an index into an access on these targets alone.
+    pub const fn has_signed_offsets(self) -> bool {
+        matches!(self, Self::Gfx1250)
+    }
+
+    /// Returns whether a flat address of scratch names the lane that owns the memory, too ("globally addressable
+    /// scratch" in LLVM's sources).
+    pub const fn has_global_scratch(self) -> bool {
+        matches!(self, Self::Gfx1250)
     }
 
     /// Returns whether a GPU has several XCCs, and waves read theirs in the register XCC_ID.
@@ -136,12 +180,12 @@ impl Target {
     /// Returns whether waves find their workgroup's id in trap registers ("architected workgroup IDs" in
     /// LLVM's AMDGPUUsage).
     pub fn has_architected_ids(self) -> bool {
-        self == Self::Gfx1201
+        self.generation() == Generation::Gfx12
     }
 
     /// Returns whether a clamped NaN becomes 0 in every kernel. Other targets have a bit for it.
     pub fn always_clamps_nan(self) -> bool {
-        self == Self::Gfx1201
+        self.generation() == Generation::Gfx12
     }
 
     /// Returns whether waves start with an initialised flat scratch address and no private segment

@@ -27,7 +27,9 @@ from pathlib import Path
 OUTPUT = Path(__file__).resolve().parent.parent / "src"
 DISASSEMBLER = "llvm-mc-22"
 # LLVM 22 has the halves of registers by default for gfx11 alone.
-FEATURES = {"gfx1201": ("-mattr=+real-true16",)}
+FEATURES = {target: ("-mattr=+real-true16",) for target in ("gfx1201", "gfx1250")}
+# LLVM 22 accepts these products of gfx1201 for gfx1250, too. LLVM 23 rejects them.
+ABSENT = {"gfx1250": {"VOP3P": range(64, 75)}}
 
 # Operand codes that the probes use.
 VCC, CONSTANT_ZERO, NO_SADDR = 0x6A, 0x80, 0x7F
@@ -96,6 +98,9 @@ GFX9 = {
     "VOP2": (62, [
         lambda op: (op << 25 | 3 << 17 | 2 << 9 | vgpr(1),),
         lambda op: (op << 25 | 3 << 17 | 2 << 9 | vgpr(1), LITERAL),
+        # Pairs of registers have even numbers on gfx1250.
+        lambda op: (op << 25 | 4 << 17 | 6 << 9 | vgpr(2),),
+        lambda op: (op << 25 | 4 << 17 | 6 << 9 | vgpr(2), LITERAL, LITERAL),
     ]),
     "VOP1": (256, [
         lambda op: (0x7E000000 | 4 << 17 | op << 9 | vgpr(2),),
@@ -294,11 +299,25 @@ GFX12.update({
         lambda op: (0xF4000000 | op << 13, 0),
         lambda op: (0xF4000000 | op << 13, GFX11_NULL << 25),
     ]),
-    "VOP3P": (128, [
+    "VOP3P": (256, [
         *GFX11["VOP3P"][1],
         # The third source of a sparse product is a register of its own.
         lambda op: (GFX11_VOP3P | 1 << 14 | op << 16,
                     vop3_sources(vgpr(16), vgpr(32), vgpr(48)) | 3 << 27),
+    ]),
+    # The scales of a matrix product of 32 and, from number 256 on, of 64 bits, and the product.
+    "VOP3PX": (512, [
+        lambda op: (0xCC3A0000 if op >= 256 else 0xCC350000, vop3_sources(vgpr(2), vgpr(4), 0x100),
+                    GFX11_VOP3P | 1 << 14 | (op & 255) << 16, vop3_sources(vgpr(16), vgpr(32), vgpr(48)) | 3 << 27),
+    ]),
+    # VOPD with three sources each. The other instruction is a product or a move.
+    "VOPD3X": (64, [
+        lambda op, more=more: (0xCF000000 | op << 18 | 8 << 12 | vgpr(2), more << 16 | vgpr(5), 11 << 24 | 4)
+        for more in (6 << 8 | 4, 4, 0)
+    ]),
+    "VOPD3Y": (64, [
+        lambda op, more=more: (0xCF000000 | 8 << 18 | op << 12 | vgpr(5), vgpr(2), 4 << 24 | more << 8 | 11)
+        for more in (6 << 8 | 4, 4, 0)
     ]),
     "DS": (256, GFX11["DS"][1][:6]),
     "FLAT": (256, gfx12_flat_probes(0xEC)),
@@ -315,6 +334,8 @@ GFX12.update({
           for dim in (0, 1, 2) for mask in (15, 3, 1)),
         (15 << 22, 4 | GFX12_RESOURCE, 8),
         (15 << 22 | 1 << 4, 4 | GFX12_RESOURCE | 21 << 24, 9 | 12 << 8 | 15 << 16 | 18 << 24),
+        # Tensors: all operands are scalar, and the last two may be absent.
+        (1 << 22 | 1, GFX11_NULL << 24, GFX11_NULL << 24 | GFX11_NULL << 16 | 8 << 8),
     ])),
     "VSAMPLE": (256, gfx12_probes(0xE4, [
         (mask << 22 | dim, 4 | GFX12_RESOURCE | sampler << 23, 8 | 9 << 8 | third << 16)
@@ -335,6 +356,9 @@ def disassemble(target, instructions, more=()):
     # A rejected line prints nothing, so results are matched by the bytes that LLVM echoes.
     names = {}
     for line in done.stdout.splitlines():
+        # LLVM shows a register that the instruction cannot have, rather than reject it.
+        if "/*Invalid register" in line:
+            continue
         match = re.match(r"\s+(\S+).*encoding: \[([^\]]*)\]", line)
         if match:
             code = bytes(int(byte, 16) for byte in match.group(2).split(","))
@@ -348,9 +372,11 @@ def mnemonic(text):
 
 def instructions(target, encodings):
     """{encoding: {opcode: (instruction, its dwords)}} of a target."""
+    absent = ABSENT.get(target, {})
     # A start of the disassembler costs more than a thousand instructions.
     tried = [(encoding, op, probe(op))
-             for encoding, (count, probes) in encodings.items() for probe in probes for op in range(count)]
+             for encoding, (count, probes) in encodings.items() for probe in probes for op in range(count)
+             if op not in absent.get(encoding, ())]
     found = {encoding: {} for encoding in encodings}
     for (encoding, op, words), text in zip(tried, disassemble(target, [words for *_, words in tried])):
         if text:
@@ -418,6 +444,8 @@ GFX12_FIELDS = GFX11_FIELDS | {
     "MUBUF": WIDE_BUFFER + [scalar(THIRD, 0, 0)],
     "MIMG": WIDE_BUFFER,
     "VSAMPLE": WIDE_BUFFER + [scalar(THIRD, 1, 23)],
+    "VOPD3X": [vector(RESULT, 2, 0), source(FIRST, 0, 0), vector(SECOND, 1, 16), vector(THIRD, 1, 24)],
+    "VOPD3Y": [vector(RESULT, 2, 24), source(FIRST, 0, 1), vector(SECOND, 2, 8), vector(THIRD, 2, 16)],
 }
 FIELDS = {"gfx9": GFX9_FIELDS, "gfx11": GFX11_FIELDS, "gfx12": GFX12_FIELDS}
 # The bit that makes an atomic return the old value, by encoding: dword and place.
@@ -428,6 +456,8 @@ RETURNS = {
 }
 WAVES = {"gfx9": ((),), "gfx11": ((), ("-mattr=-wavefrontsize32,+wavefrontsize64",))}
 WAVES["gfx12"] = WAVES["gfx11"]
+# The targets whose waves have one size.
+WAVES["gfx1250"] = ((),)
 
 
 def renumbered(words, fields):
@@ -483,7 +513,8 @@ def digits(widths_):
 
 def all_widths(generation, target, found):
     """{encoding: {opcode: text of the widths}}, for both sizes of waves if they differ."""
-    by_wave = [widths(generation, target, found, wave) for wave in WAVES[generation]]
+    waves = WAVES.get(target, WAVES[generation])
+    by_wave = [widths(generation, target, found, wave) for wave in waves]
     both = {}
     for encoding, entries in found.items():
         texts = {op: [digits(result[encoding][op]) for result in by_wave if op in result[encoding]] for op in entries}
@@ -493,13 +524,13 @@ def all_widths(generation, target, found):
 
 # The fields of `Tables`.
 NAMES = ("SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "SMEM", "VOP2", "VOP1", "VOPC", "VOP3", "VOP3P",
-         "VOP3PX", "VOPDX", "VOPDY", "DS", "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG", "VSAMPLE")
+         "VOP3PX", "VOPDX", "VOPDY", "VOPD3X", "VOPD3Y", "DS", "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG", "VSAMPLE")
 
 # The targets of each generation, and its encodings.
 GENERATIONS = {
     "gfx9": (("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"), GFX9),
     "gfx11": (("gfx1100",), GFX11),
-    "gfx12": (("gfx1201",), GFX12),
+    "gfx12": (("gfx1201", "gfx1250"), GFX12),
 }
 
 
@@ -515,7 +546,7 @@ def name(encoding, text):
     """The mnemonic of an instruction in an encoding. A dual one has two plain mnemonics."""
     halves = text.split(" :: ")
     if encoding.startswith("VOPD"):
-        return mnemonic(halves[encoding == "VOPDY"]).replace("v_dual_", "v_")
+        return mnemonic(halves[encoding.endswith("Y")]).replace("v_dual_", "v_")
     return mnemonic(text)
 
 

@@ -164,7 +164,7 @@ fn disassemble(
     samples: &[(Vec<u8>, Instruction)],
 ) -> BTreeMap<Vec<u8>, String> {
     let features = match (target, wave) {
-        (Target::Gfx1201, WaveSize::W32) => "-mattr=+real-true16",
+        (Target::Gfx1201, WaveSize::W32) | (Target::Gfx1250, _) => "-mattr=+real-true16",
         (Target::Gfx1201, WaveSize::W64) => "-mattr=+real-true16,-wavefrontsize32,+wavefrontsize64",
         (Target::Gfx1100, WaveSize::W64) => "-mattr=-wavefrontsize32,+wavefrontsize64",
         _ => "-mattr=",
@@ -224,11 +224,10 @@ fn accesses_are_the_registers_that_llvm_names() {
     let targets = Target::ALL.into_iter();
     let targets = targets.filter(|target| has_all || !is_older(*target));
     let cases = targets.flat_map(|target| {
-        let is_rdna = target.generation() != Generation::Gfx9;
-        let waves: &[WaveSize] = if is_rdna {
-            &[WaveSize::W32, WaveSize::W64]
-        } else {
-            &[WaveSize::W64]
+        let waves: &[WaveSize] = match target.generation() {
+            Generation::Gfx9 => &[WaveSize::W64],
+            _ if target.has_wave32_only() => &[WaveSize::W32],
+            _ => &[WaveSize::W32, WaveSize::W64],
         };
         waves.iter().map(move |wave| (target, *wave))
     });

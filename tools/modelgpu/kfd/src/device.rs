@@ -169,7 +169,7 @@ impl Gpu for Device {
     }
 
     fn has_wide_windows(&self) -> bool {
-        self.target == Target::Gfx1201
+        matches!(self.target, Target::Gfx1201 | Target::Gfx1250)
     }
 
     fn watches_lds(&self) -> bool {

@@ -150,6 +150,21 @@ pub(crate) fn identity(target: Target) -> Identity {
             blocks: blocks([12, 0, 1], [7, 0, 1], [6, 3, 1]),
             caches: &[32, 8192, 65_536],
         },
+        // No released driver has this processor. The version, the size of waves and XNACK are LLVM's; the other numbers
+        // are assumed.
+        Target::Gfx1250 => Identity {
+            gfx_version: 12_05_00,
+            device_id: 0x75b0,
+            family: 153,
+            wave_size: 32,
+            waves_per_simd: 16,
+            arrays_per_engine: 2,
+            gws_resources: 0,
+            has_ecc: true,
+            has_xnack: true,
+            blocks: blocks([12, 5, 0], [7, 1, 0], [6, 3, 1]),
+            caches: &[32, 4096, 262_144],
+        },
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn warn_of_unknown_targets(targets: &[Target]) {
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
         if let (Some(path), false) = (&search.runtime, search.found) {
             log::message(&format!(
-                "{path} does not know {target}: it will leave those GPUs out (gfx942 and gfx1100 need ROCr 6, gfx950 and gfx1201 ROCr 7: tools/stacks unpacks one beside the \
+                "{path} does not know {target}: it will leave those GPUs out (gfx942 and gfx1100 need ROCr 6, gfx950 and gfx1201 ROCr 7, and gfx1250 a release after 7.2.4: tools/stacks unpacks one beside the \
                  installed and runs a program on it)"
             ));
         }

@@ -78,10 +78,23 @@ fn units_are_those_of_the_products() {
     }
 }
 
+/// LLVM's facts about gfx1250: 320 KiB of LDS, and waves of 32.
+#[test]
+fn gfx1250_has_the_facts_of_llvm() {
+    let files = files(&[("ROCOV_MODELGPU", "gfx1250")]);
+    for (name, value) in [
+        ("gfx_target_version", 120_500),
+        ("lds_size_in_kb", 320),
+        ("wave_front_size", 32),
+        ("simd_per_cu", 4),
+    ] {
+        assert_eq!(property(&files, "1", name), value, "{name}");
+    }
+}
+
 /// The driver's table of GPUs (`Documentation/gpu/amdgpu/dgpu-asic-info-table.csv` in the Linux kernel): MI50 GC
-/// 9.4.0 and SDMA 4.2.0, MI100 GC 9.4.1 and SDMA 4.2.2, MI200 series GC
-/// 9.4.2 and SDMA 4.4.0, MI300 series GC 9.4.3 and SDMA 4.4.2, RX 7900 XTX GC 11.0.0 and SDMA 6.0.0, RX 9070 XT GC
-/// 12.0.1 and SDMA 7.0.1. The numbers of GC and SDMA0 are 11 and 42 (`soc15_hw_ip.h`).
+/// 9.4.0 and SDMA 4.2.0, MI100 GC 9.4.1 and SDMA 4.2.2, MI200 series GC 9.4.2 and SDMA 4.4.0, MI300 series GC 9.4.3 and
+/// SDMA 4.4.2, RX 7900 XTX GC 11.0.0 and SDMA 6.0.0, RX 9070 XT GC 12.0.1 and SDMA 7.0.1. The numbers of GC and SDMA0 are 11 and 42 (`soc15_hw_ip.h`).
 #[test]
 fn blocks_have_the_versions_of_the_products() {
     let files = files(&[(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use modelgpu_amdgcn::{Argument, Launch, Program, Target};
+use modelgpu_amdgcn::{Argument, Generation, Launch, Program, Target};
 
 /// A path under the root of the workspace.
 pub fn repository(path: &str) -> PathBuf {
@@ -113,6 +113,20 @@ pub fn nearest(target: Target) -> Option<Target> {
     }
 }
 
+/// Returns whether tests compile all that they can, and not a part in turn.
+pub fn has_all_levels() -> bool {
+    std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all")
+}
+
+/// The targets of tests that compile much for each: all but gfx1250, which kernels in `testdata` and its own test
+/// cover, unless all are asked for.
+pub fn usual_targets() -> &'static [Target] {
+    match has_all_levels() {
+        true => &Target::ALL,
+        false => Target::WAVE64,
+    }
+}
+
 /// Returns whether `cargo xtask bless` runs the tests, so that they write their records.
 pub fn is_blessed() -> bool {
     std::env::var_os("ROCOV_BLESS").is_some_and(|value| !value.is_empty())
@@ -194,12 +208,17 @@ fn assembler(target: Target) -> Vec<&'static str> {
         Target::Gfx950 => vec![triple, "-mcpu=gfx950"],
         Target::Gfx1100 => vec![triple, "-mcpu=gfx1100", RDNA_FEATURES],
         Target::Gfx1201 => vec![triple, "-mcpu=gfx1201", RDNA_FEATURES],
+        Target::Gfx1250 => vec![triple, "-mcpu=gfx1250", "-mattr=-real-true16"],
     }
 }
 
-/// Returns whether a target is of RDNA.
+/// Returns whether a target's encodings are RDNA's.
 pub fn is_rdna(target: Target) -> bool {
-    matches!(target, Target::Gfx1100 | Target::Gfx1201)
+    matches!(target, Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250)
+}
+
+fn is_gfx12(target: Target) -> bool {
+    target.generation() == Generation::Gfx12
 }
 
 /// Returns for each body whether the assembler takes it.
@@ -264,11 +283,11 @@ pub fn in_mnemonics_of(target: Target, body: &str) -> String {
         // The assembler writes the bit itself.
         let rest = rest.replace("bound_ctrl:0", "bound_ctrl:1");
         // RDNA 4 has no constant as a buffer's scalar offset.
-        let rest = match target == Target::Gfx1201 && first.contains("buffer_") {
+        let rest = match is_gfx12(target) && first.contains("buffer_") {
             true => rest.replace("], 0 ", "], null "),
             false => rest,
         };
-        if name == "s_barrier" && target == Target::Gfx1201 {
+        if name == "s_barrier" && is_gfx12(target) {
             return "s_barrier_signal -1\ns_barrier_wait -1".to_owned();
         }
         match names.get(name) {
@@ -311,6 +330,7 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
         false => format!("{directive} {value}"),
     };
     let registers = match is_rdna(target) {
+        true if target.has_wave32_only() => String::new(),
         true => ".amdhsa_wavefront_size32 0".to_owned(),
         // The tests' other directives are those of gfx90a.
         false if !target.has_unified_registers() => String::new(),
@@ -348,10 +368,15 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
         )
         .expect("a string");
     }
-    source + &metadata(kernels, pointers)
+    source
+        + &metadata(
+            kernels,
+            pointers,
+            if target.has_wave32_only() { 32 } else { 64 },
+        )
 }
 
-fn metadata(kernels: &[AssemblyKernel], pointers: u64) -> String {
+fn metadata(kernels: &[AssemblyKernel], pointers: u64, wave: u32) -> String {
     let mut metadata = String::from(".amdgpu_metadata\namdhsa.version: [1, 2]\namdhsa.kernels:\n");
     for AssemblyKernel { name, .. } in kernels {
         write!(
@@ -362,7 +387,7 @@ fn metadata(kernels: &[AssemblyKernel], pointers: u64) -> String {
     .kernarg_segment_align: 8
     .group_segment_fixed_size: {LDS_SIZE}
     .private_segment_fixed_size: {SCRATCH_SIZE}
-    .wavefront_size: 64
+    .wavefront_size: {wave}
     .sgpr_count: 96
     .vgpr_count: 64
     .max_flat_workgroup_size: 1024

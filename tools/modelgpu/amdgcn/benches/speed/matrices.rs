@@ -144,6 +144,8 @@ const fn products(target: Target) -> &'static [Product] {
         Target::Gfx950 => GFX950,
         Target::Gfx1100 => GFX1100,
         Target::Gfx1201 => GFX1201,
+        // The model refuses its products.
+        Target::Gfx1250 => &[],
     }
 }
 
@@ -203,7 +205,7 @@ impl Product {
             writeln!(source, "v_mov_b32 v{register}, {value:#x}").expect("a string");
         }
         let wait = match target {
-            Target::Gfx1201 => "s_wait_kmcnt 0x0",
+            Target::Gfx1201 | Target::Gfx1250 => "s_wait_kmcnt 0x0",
             _ => "s_waitcnt lgkmcnt(0)",
         };
         writeln!(source, "{wait}\nagain:").expect("a string");

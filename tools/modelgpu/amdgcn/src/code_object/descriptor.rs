@@ -28,6 +28,8 @@ pub(crate) struct KernelDescriptor {
     pub uses_dynamic_stack: bool,
     /// SGPRs to fill from the kernel arguments.
     pub kernarg_preload_length: u16,
+    /// The first of them, in dwords from the start of the arguments.
+    pub kernarg_preload_offset: u16,
 }
 
 impl KernelDescriptor {
@@ -47,6 +49,7 @@ impl KernelDescriptor {
             properties,
             uses_dynamic_stack: properties >> 11 & 1 == 1,
             kernarg_preload_length: field(58, 2)? as u16 & 0x7f,
+            kernarg_preload_offset: field(58, 2)? as u16 >> 7,
         })
     }
 
@@ -62,6 +65,7 @@ impl KernelDescriptor {
             properties: u16::from(state.is_wave32) << WAVE32,
             uses_dynamic_stack: false,
             kernarg_preload_length: 0,
+            kernarg_preload_offset: 0,
         }
     }
 
@@ -110,6 +114,8 @@ impl KernelDescriptor {
     pub(crate) fn registers(&self, target: Target) -> Allotment {
         let granule = match (target.generation(), self.wave_size()) {
             (Generation::Gfx9, _) if !target.has_unified_registers() => 4,
+            // LLVM's `getVGPREncodingGranule`.
+            _ if target == Target::Gfx1250 => 16,
             (Generation::Gfx9, _) | (_, WaveSize::Wave32) => 8,
             _ => 4,
         };
@@ -151,8 +157,10 @@ impl KernelDescriptor {
 
     /// The number of user SGPRs, behind which the system's begin. On gfx11, compilers ask for some that
     /// nothing fills (LLVM's `hasUserSGPRInit16Bug`).
-    pub(crate) fn user_sgprs(&self) -> u32 {
-        self.rsrc2 >> 1 & 31
+    ///
+    /// The field has another bit on gfx1250.
+    pub(crate) fn user_sgprs(&self, target: Target) -> u32 {
+        self.rsrc2 >> 1 & if target == Target::Gfx1250 { 63 } else { 31 }
     }
 
     pub(crate) fn workgroup_id(&self, dimension: usize) -> bool {

@@ -1,7 +1,7 @@
 //! Branches, barriers, hardware registers, and instructions that order memory. The interpreter
 //! completes each access before the next instruction, so waits and cache operations do nothing.
 
-use modelgpu_isa::{FloatFormat, Generation, Instruction, Operand, Target, inline_constant};
+use modelgpu_isa::{Banks, FloatFormat, Generation, Instruction, Operand, Target, inline_constant};
 
 use super::operation::{Condition, Control};
 use super::scalar_memory::CYCLES;
@@ -64,6 +64,13 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_wait_dscnt", control(Control::Nothing)),
     ("s_wait_kmcnt", control(Control::Nothing)),
     ("s_wait_loadcnt_dscnt", control(Control::Nothing)),
+    ("s_wait_xcnt", control(Control::Nothing)),
+    ("s_wait_asynccnt", control(Control::Nothing)),
+    // The model refuses the instructions that this one waits for.
+    ("s_wait_tensorcnt", control(Control::Nothing)),
+    ("s_setprio_inc_wg", control(Control::Nothing)),
+    ("flat_prefetch_b8", control(Control::Nothing)),
+    ("global_prefetch_b8", control(Control::Nothing)),
     ("s_wait_storecnt_dscnt", control(Control::Nothing)),
     ("s_prefetch_inst", control(Control::Nothing)),
     ("s_prefetch_inst_pc_rel", control(Control::Nothing)),
@@ -113,6 +120,9 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_getreg_b32", control(Control::GetRegister)),
     ("s_setreg_b32", control(Control::SetRegister)),
     ("s_setreg_imm32_b32", control(Control::SetRegisterLiteral)),
+    ("s_get_shader_cycles_u64", control(Control::Cycles)),
+    ("s_set_vgpr_msb", control(Control::SetBanks)),
+    ("s_add_pc_i64", control(Control::AddPc)),
     ("s_set_gpr_idx_on", control(Control::IndexOn)),
     ("s_set_gpr_idx_off", control(Control::IndexOff)),
     ("s_set_gpr_idx_idx", control(Control::IndexValue)),
@@ -144,7 +154,7 @@ impl ControlStep {
 impl Control {
     pub(super) fn reads_clock(self, instruction: &Instruction) -> bool {
         match self {
-            Self::Ask => true,
+            Self::Ask | Self::Cycles => true,
             Self::GetRegister => matches!(
                 RegisterField::new(instruction).register,
                 RegisterField::SHADER_CYCLES | RegisterField::SHADER_CYCLES_HIGH
@@ -247,8 +257,11 @@ impl Control {
                 let value = match field.register {
                     // If the bit is always set, the register has none.
                     RegisterField::MODE if surroundings.target.always_clamps_nan() => {
-                        wave.mode.0 & !Mode::CLAMPS_NAN
+                        wave.mode.0 & !Mode::CLAMPS_NAN & !Banks(u8::MAX).to_mode()
+                            | wave.banks.to_mode()
                     }
+                    // No workgroup is in a cluster.
+                    RegisterField::IB_STS2 if surroundings.target == Target::Gfx1250 => 0,
                     RegisterField::MODE => wave.mode.0,
                     RegisterField::HW_ID if is_gfx9 => wave.place.hw_id(),
                     RegisterField::HW_ID1 if !is_gfx9 => wave.place.hw_id1(),
@@ -279,10 +292,29 @@ impl Control {
             }
             Self::SetRegister => {
                 let value = wave.word(instruction.dst);
+                let field = RegisterField::new(instruction);
+                if surroundings.target.max_vgprs() > 256
+                    && field.mask << field.offset & Banks(u8::MAX).to_mode() != 0
+                {
+                    return Err(unmodelled(instruction, "a write of the banks of registers"));
+                }
                 set_mode(value, instruction, wave, surroundings.target)?;
             }
             Self::SetRegisterLiteral => {
-                set_mode(instruction.literal, instruction, wave, surroundings.target)?;
+                let value = instruction.literal as u32;
+                set_mode(value, instruction, wave, surroundings.target)?;
+                // The banks come from the literal, whichever field it is for (LLVM's `handleSetregMode`).
+                if surroundings.target.max_vgprs() > 256 {
+                    wave.banks = Banks::from_mode(value);
+                }
+            }
+            Self::Cycles => {
+                wave.set_pair(instruction.dst, (surroundings.clock)().wrapping_mul(CYCLES));
+            }
+            Self::SetBanks => wave.banks = Banks(instruction.immediate as u8),
+            Self::AddPc => {
+                let distance = scalar_source(instruction, 0, Kind::I64, wave)?;
+                wave.pc = next.wrapping_add(distance);
             }
             Self::IndexOn => {
                 let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
@@ -338,6 +370,8 @@ impl RegisterField {
     const HW_ID1: u32 = 23;
     /// The low 20 bits of a counter of cycles on RDNA 3, and 32 bits on RDNA 4.
     const SHADER_CYCLES: u32 = 29;
+    /// Among others, the size of a workgroup's cluster, on gfx1250.
+    const IB_STS2: u32 = 28;
     /// The other bits, on RDNA 4.
     const SHADER_CYCLES_HIGH: u32 = 30;
     /// Bits 63 to 48 of the apertures of scratch (low half) and of LDS (high half). clang before 16 reads them

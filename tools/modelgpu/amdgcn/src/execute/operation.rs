@@ -55,6 +55,12 @@ pub(crate) enum Control {
     GetRegister,
     SetRegister,
     SetRegisterLiteral,
+    /// A counter of cycles.
+    Cycles,
+    /// Chooses the banks of vector registers.
+    SetBanks,
+    /// Jumps by a distance in registers.
+    AddPc,
     IndexOn,
     IndexOff,
     IndexValue,

@@ -52,11 +52,32 @@ const LOOP: Operation =
 const TWO_RELATIVE: Operation =
     Operation::Refused("moves between two registers that M0 selects, which the model lacks");
 const ASKS: Operation = Operation::Refused("asks for values of the driver, which HIP never does");
+const PRODUCTS: Operation =
+    Operation::Refused("multiplies matrices in gfx1250's layouts, which no document has yet");
+const TENSORS: Operation =
+    Operation::Refused("moves a tensor by a descriptor that no document has yet");
+const CLUSTERS: Operation = Operation::Refused("belongs to clusters, which the model lacks");
+const MONITOR: Operation =
+    Operation::Refused("waits for a change of memory, which the model lacks");
+const LDS_BARRIERS: Operation = Operation::Refused("uses a barrier in LDS, which the model lacks");
+const TRANSPOSES: Operation = Operation::Refused(
+    "moves elements between lanes in gfx1250's layouts, which no document has yet",
+);
+const APPROXIMATES: Operation =
+    Operation::Refused("approximates a function to a precision that no document has yet");
+const SMALL: Operation = Operation::Refused(
+    "converts numbers of few bits in gfx1250's layouts, which no document has yet",
+);
+const PERMUTES: Operation = Operation::Refused("moves values in a way that no document has yet");
+const SUMS: Operation = Operation::Refused("joins a sum and a comparison, which Clang never does");
 const PADDING: Operation = Operation::Refused("marks the end of the code");
+
+/// Starts of mnemonics, with the refusal of each family.
+type Families = &'static [(&'static [&'static str], &'static Operation)];
 
 /// The refusal of a mnemonic that the model executes on other targets, or of a family of mnemonics.
 pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Operation> {
-    const OF_ALL: [(&[&str], &Operation); 4] = [
+    const OF_ALL: Families = &[
         (&["image_sample_c_", "image_gather4_c_"], &DEPTH),
         (&["image_bvh", "ds_bvh_"], &RAY),
         (
@@ -65,14 +86,19 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
         ),
         (&DOUBLED, &TWO_PLACES),
     ];
-    const OF_RDNA: [(&[&str], &Operation); 1] = [(&["ds_gws_"], &RDNA_SEMAPHORE)];
+    const OF_RDNA: Families = &[(&["ds_gws_"], &RDNA_SEMAPHORE)];
     let of_generation = match target.generation() {
-        Generation::Gfx9 => &[][..],
-        _ => &OF_RDNA,
+        Generation::Gfx9 => &[],
+        _ => OF_RDNA,
+    };
+    let own = match target {
+        Target::Gfx1250 => OF_GFX1250,
+        _ => &[],
     };
     OF_ALL
         .iter()
         .chain(of_generation)
+        .chain(own)
         .find(|(prefixes, _)| prefixes.iter().any(|prefix| mnemonic.starts_with(prefix)))
         .map(|(_, refusal)| *refusal)
 }
@@ -90,6 +116,56 @@ const DOUBLED: [&str; 11] = [
     "ds_or_src2_",
     "ds_xor_src2_",
     "ds_write_src2_",
+];
+
+/// The families that gfx1250 alone has, and those whose layouts differ from gfx1201's.
+const OF_GFX1250: Families = &[
+    (&["v_wmma_", "v_swmmac_"], &PRODUCTS),
+    (&["tensor_"], &TENSORS),
+    (&["cluster_", "s_wakeup_barrier"], &CLUSTERS),
+    (
+        &["s_monitor_", "global_load_monitor_", "flat_load_monitor_"],
+        &MONITOR,
+    ),
+    (
+        &["ds_atomic_async_barrier_", "ds_atomic_barrier_"],
+        &LDS_BARRIERS,
+    ),
+    (&["ds_load_tr", "global_load_tr"], &TRANSPOSES),
+    (
+        &[
+            "v_tanh_",
+            "v_rcp_bf16",
+            "v_sqrt_bf16",
+            "v_rsq_bf16",
+            "v_log_bf16",
+            "v_exp_bf16",
+            "v_sin_bf16",
+            "v_cos_bf16",
+        ],
+        &APPROXIMATES,
+    ),
+    (
+        &[
+            "v_cvt_scale",
+            "v_cvt_pk_f16_fp8",
+            "v_cvt_pk_f16_bf8",
+            "v_cvt_f16_fp8",
+            "v_cvt_f16_bf8",
+            "v_cvt_pk_fp8_f16",
+            "v_cvt_pk_bf8_f16",
+            "v_cvt_sr_fp8_f16",
+            "v_cvt_sr_bf8_f16",
+            "v_cvt_sr_pk_",
+            "v_sat_pk4_",
+        ],
+        &SMALL,
+    ),
+    (&["v_permlane_", "v_perm_pk16_"], &PERMUTES),
+    (
+        &["v_add_max_", "v_add_min_", "v_pk_add_max_", "v_pk_add_min_"],
+        &SUMS,
+    ),
 ];
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[

@@ -149,7 +149,12 @@ impl ScalarMemoryOperation {
                 surroundings.memory.refresh();
                 let mut offset = i64::from(instruction.immediate);
                 if !instruction.src[1].is_none() {
-                    offset += scalar_source(instruction, 1, Kind::B32, wave)? as i64;
+                    let scale = if instruction.scales_offset {
+                        action.bytes()
+                    } else {
+                        1
+                    };
+                    offset += scalar_source(instruction, 1, Kind::B32, wave)? as i64 * scale;
                 }
                 let range = Range::new(
                     base,
@@ -193,6 +198,16 @@ impl ScalarMemoryOperation {
 }
 
 impl ScalarAction {
+    /// The bytes of the whole access.
+    fn bytes(self) -> i64 {
+        match self {
+            Self::LoadPart { bytes, .. } => bytes.into(),
+            Self::Load(dwords) | Self::Store(dwords) | Self::Atomic(_, dwords) => {
+                4 * i64::from(dwords)
+            }
+        }
+    }
+
     /// The alignment of the address, in bytes.
     fn alignment(self) -> u8 {
         match self {

@@ -1,6 +1,8 @@
 //! The types that instructions compute with.
 
-use modelgpu_isa::FloatFormat;
+use std::ops::RangeInclusive;
+
+use modelgpu_isa::{FloatFormat, Operand, inline_constant};
 
 /// The contents of an operand: its size and, for floating point, its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +163,24 @@ impl Value for Half {
 pub(crate) struct Brain(pub u16);
 
 impl Brain {
+    /// The value of an operand that is a floating-point constant.
+    pub(crate) fn constant(operand: Operand) -> Option<Self> {
+        const FLOATS: RangeInclusive<u16> = 240..=248;
+        let bits = inline_constant(operand, FloatFormat::Single);
+        bits.filter(|_| FLOATS.contains(&operand.0))
+            .map(|bits| Self((bits >> 16) as u16))
+    }
+
+    /// The nearest one to a number that has more bits than single precision, rounded once.
+    pub(crate) fn from_f64(value: f64) -> Self {
+        let single = value as f32;
+        let is_beyond = f64::from(single).abs() > value.abs();
+        let bits = single.to_bits() - u32::from(is_beyond);
+        // The lowest bit tells that there are more, so that the number is not a tie.
+        let is_inexact = f64::from(single) != value && !value.is_nan();
+        Self::nearest(f32::from_bits(bits | u32::from(is_inexact)))
+    }
+
     pub(crate) fn to_f32(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     }

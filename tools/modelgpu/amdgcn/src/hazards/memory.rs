@@ -133,6 +133,7 @@ impl OutstandingResults {
             (Generation::Gfx12, Counter::Lds) => ("dscnt", 63),
             (_, Counter::Sample) => ("samplecnt", 63),
             (_, Counter::Ray) => ("bvhcnt", 7),
+            (_, Counter::Async) => ("asynccnt", 63),
             (_, Counter::Scalar) => ("kmcnt", 31),
             (_, Counter::Load) => ("vmcnt", 63),
             (_, Counter::Store) => ("vscnt", 63),
@@ -281,5 +282,9 @@ fn outstanding(usage: Use, slot: u16, by: Earlier, counter: &'static str, events
 fn is_in_lds(instruction: &Instruction, wave: &Wave) -> bool {
     debug_assert!(instruction.src[0].vector_index().is_some(), "an address");
     let shared = wave.apertures.shared >> 32;
+    if !instruction.src[2].is_none() {
+        // The register has an offset from a scalar address.
+        return wave.pair(instruction.src[2]) >> 32 == shared;
+    }
     active(wave.exec()).any(|lane| wave.lane_pair(instruction.src[0], lane) >> 32 == shared)
 }

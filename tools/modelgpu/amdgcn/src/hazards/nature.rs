@@ -8,8 +8,10 @@ use modelgpu_isa::{AccessKind, File, Flow, Generation, Instruction, Operand, Tar
 pub(super) const VECTORS: u16 = 128;
 /// The first accumulation register among the slots.
 pub(super) const ACCUMULATORS: u16 = VECTORS + 256;
+/// The first vector register of the other banks among the slots.
+const BANKS: u16 = ACCUMULATORS + 256;
 /// The number of slots, with room behind the last register for a wide access.
-pub(super) const SLOTS: usize = ACCUMULATORS as usize + 256 + 32;
+pub(super) const SLOTS: usize = BANKS as usize + 768 + 32;
 
 pub(super) const VCC: u16 = 106;
 pub(super) const M0: u16 = 124;
@@ -41,10 +43,12 @@ pub(super) enum Counter {
     Ray,
     Lds,
     Scalar,
+    /// Copies between global memory and LDS on gfx1250.
+    Async,
 }
 
 /// The number of counters.
-pub(super) const COUNTERS: usize = 6;
+pub(super) const COUNTERS: usize = 7;
 
 /// A kind of events that a counter counts. Events of one kind come in order, apart from those of [`Event::Scalar`].
 /// Events of two kinds come in any order.
@@ -144,6 +148,7 @@ pub(super) fn slot(operand: Operand) -> Option<u16> {
     match operand.0 {
         code @ 0..128 => Some(code),
         code @ 256..768 => Some(code - 256 + VECTORS),
+        code @ 768..1536 => Some(code - 768 + BANKS),
         _ => None,
     }
 }
@@ -159,7 +164,8 @@ pub(super) fn name(slot: u16) -> String {
         108..124 => format!("ttmp{}", slot - 108),
         0..VECTORS => format!("s{slot}"),
         VECTORS..ACCUMULATORS => format!("v{}", slot - VECTORS),
-        _ => format!("a{}", slot - ACCUMULATORS),
+        ACCUMULATORS..BANKS => format!("a{}", slot - ACCUMULATORS),
+        _ => format!("v{}", slot - BANKS + 256),
     }
 }
 
@@ -175,6 +181,7 @@ impl Nature {
                     let first = access.first
                         + match access.file {
                             File::Scalar => 0,
+                            File::Vector if access.first >= 256 => BANKS - 256,
                             File::Vector => VECTORS,
                             File::Accumulator => ACCUMULATORS,
                         };
@@ -432,7 +439,10 @@ fn access(instruction: &Instruction, unit: Unit, target: Target) -> Option<Memor
         },
         Unit::Buffer | Unit::Image | Unit::Flat => {
             // These write no register, and no wait with a number above 0 counts them.
-            if name.contains("_inv") || name.contains("_wb") && unit == Unit::Buffer {
+            if name.contains("_inv")
+                || name.contains("_prefetch_")
+                || name.contains("_wb") && unit == Unit::Buffer
+            {
                 return None;
             }
             let is_store = name.contains("_store_")
@@ -456,6 +466,7 @@ fn access(instruction: &Instruction, unit: Unit, target: Target) -> Option<Memor
                 _ => Texture::Plain,
             };
             let counter = match (generation, texture) {
+                _ if name.contains("_async_") => Counter::Async,
                 (Generation::Gfx9, _) => Counter::Load,
                 _ if is_store => Counter::Store,
                 (Generation::Gfx12, Texture::Sampled) => Counter::Sample,
@@ -487,6 +498,7 @@ fn waits(instruction: &Instruction, target: Target) -> Vec<(Counter, u32)> {
         Counter::Ray,
         Counter::Lds,
         Counter::Scalar,
+        Counter::Async,
     ];
     match (instruction.mnemonic, target.generation()) {
         ("s_waitcnt", Generation::Gfx9) => vec![
@@ -508,6 +520,7 @@ fn waits(instruction: &Instruction, target: Target) -> Vec<(Counter, u32)> {
         ("s_wait_samplecnt", _) => vec![(Counter::Sample, immediate)],
         ("s_wait_bvhcnt", _) => vec![(Counter::Ray, immediate)],
         ("s_wait_dscnt", _) => vec![(Counter::Lds, immediate)],
+        ("s_wait_asynccnt", _) => vec![(Counter::Async, immediate)],
         ("s_wait_kmcnt", _) => vec![(Counter::Scalar, immediate)],
         ("s_wait_loadcnt_dscnt", _) => vec![
             (Counter::Load, immediate >> 8 & 0x3f),

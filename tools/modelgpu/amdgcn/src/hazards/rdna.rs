@@ -80,6 +80,8 @@ impl RdnaRules {
         match is_gfx11 {
             true if self.wave == WaveSize::W64 => self.follow_masks(nature, by, found),
             true => {}
+            // LLVM never waits for the results of scalar instructions there.
+            false if self.target == Target::Gfx1250 => {}
             false => self.follow_scalars(nature, by, found),
         }
     }
@@ -111,7 +113,8 @@ impl RdnaRules {
 
     /// The rule for an instruction that releases the registers.
     pub(super) fn check_release(&self, found: &mut dyn FnMut(Finding)) {
-        if self.previous.mnemonic != "s_nop" {
+        // LLVM releases them directly on gfx1250.
+        if self.previous.mnemonic != "s_nop" && self.target != Target::Gfx1250 {
             found(Finding {
                 rule: rule::RELEASE,
                 problem: "releases the registers directly behind".into(),

@@ -34,6 +34,11 @@ impl Words {
         self.target.generation() == Generation::Gfx12
     }
 
+    /// Returns whether the target has 64-bit literals, scaled offsets and dual instructions of 12 bytes.
+    pub(super) fn is_gfx1250(self) -> bool {
+        self.target == Target::Gfx1250
+    }
+
     /// Bits `low..=high` of the first dword.
     pub(super) fn first(self, high: u32, low: u32) -> u32 {
         bits(self.words[0], high, low)

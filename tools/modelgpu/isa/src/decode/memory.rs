@@ -70,7 +70,7 @@ pub(super) fn decode_flat(words: Words) -> Fields {
         // Scratch takes a vector or a scalar address; later targets have a bit for the vector address.
         Target::Gfx906 | Target::Gfx908 | Target::Gfx90a => instruction.src[2].is_none(),
         Target::Gfx942 | Target::Gfx950 => words.first_bit(13),
-        Target::Gfx1100 | Target::Gfx1201 => words.second_bit(23),
+        Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => words.second_bit(23),
     };
     // GLC. On gfx942, it is SC0, and there also is SC1.
     instruction.returns = words.first_bit(if is_gfx9 { 16 } else { 14 });
@@ -99,12 +99,13 @@ pub(super) fn decode_wide_flat(words: Words) -> Fields {
     instruction.src[0] = Operand::vgpr(third & 0xff);
     instruction.src[1] = Operand::vgpr(words.second(30, 23));
     let address = Operand::scalar(words.first(6, 0));
-    if segment != FLAT && address.for_rdna() != Operand::NULL {
+    if (segment != FLAT || words.is_gfx1250()) && address.for_rdna() != Operand::NULL {
         instruction.src[2] = address;
     }
     instruction.dst = Operand::vgpr(words.second(7, 0));
     instruction.immediate = sign_extend(third >> 8, 24);
     instruction.has_vector_address = words.second_bit(17);
+    instruction.scales_offset = words.is_gfx1250() && words.second_bit(16);
     // The lowest bit of the temporal hint of an atomic.
     instruction.returns = words.second_bit(20);
     // The scope is more than a compute unit.

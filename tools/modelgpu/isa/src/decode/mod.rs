@@ -31,6 +31,8 @@ enum Layout {
     PackedVector,
     /// VOPD.
     DualVector,
+    /// VOPD with three sources each.
+    WideDualVector,
     /// SOP1, SOP2, SOPC, SOPK and SOPP.
     Scalar,
     ScalarMemory,
@@ -45,8 +47,8 @@ enum Layout {
 
 impl Layout {
     /// The layout of an instruction that begins with a dword.
-    fn from_word(first: u32, generation: Generation) -> Option<Self> {
-        Some(match (generation, first >> 26) {
+    fn from_word(first: u32, target: Target) -> Option<Self> {
+        Some(match (target.generation(), first >> 26) {
             (_, 0..=0x1f) => Self::ShortVector,
             (_, 0x20..=0x2f) => Self::Scalar,
             (Generation::Gfx9, 0x30) => Self::ScalarMemory,
@@ -56,6 +58,7 @@ impl Layout {
             (Generation::Gfx11 | Generation::Gfx12, 0x33) if first >> 24 == 0xcc => {
                 Self::PackedVector
             }
+            (_, 0x33) if target == Target::Gfx1250 && first >> 24 == 0xcf => Self::WideDualVector,
             (Generation::Gfx11 | Generation::Gfx12, 0x35) => Self::LongVector,
             (Generation::Gfx11 | Generation::Gfx12, 0x3d) => Self::ScalarMemory,
             (_, 0x36) => Self::Lds,
@@ -84,7 +87,7 @@ pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeErro
     };
     let words = Words { words, target };
     let first = words.words[0];
-    let layout = Layout::from_word(first, target.generation()).ok_or(error)?;
+    let layout = Layout::from_word(first, target).ok_or(error)?;
     let scales = vector::scales(words);
     let words = if scales.is_some() {
         words.behind_scales()
@@ -96,6 +99,7 @@ pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeErro
         Layout::LongVector => vector::decode_long(words),
         Layout::PackedVector => vector::decode_packed(words),
         Layout::DualVector => vector::decode_dual(words),
+        Layout::WideDualVector => vector::decode_wide_dual(words),
         Layout::Scalar => scalar::decode(words),
         Layout::ScalarMemory => scalar::decode_memory(words),
         Layout::Lds => memory::decode_lds(words),
@@ -109,6 +113,7 @@ pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeErro
     if scales.is_some() {
         fields.table = &words.tables().vop3px;
         fields.instruction.size = 16;
+        fields.opcode += vector::first_scaled(first);
     }
     let instruction = &mut fields.instruction;
     let facts = |(table, opcode): (&'static Table, u32)| table.facts(opcode, target).ok_or(error);
@@ -135,7 +140,7 @@ fn layout_of_vector(layout: Layout) -> implicit::Vector {
     match layout {
         Layout::ShortVector => implicit::Vector::Short,
         Layout::LongVector | Layout::PackedVector => implicit::Vector::Long,
-        Layout::DualVector => implicit::Vector::Dual,
+        Layout::DualVector | Layout::WideDualVector => implicit::Vector::Dual,
         _ => implicit::Vector::Not,
     }
 }

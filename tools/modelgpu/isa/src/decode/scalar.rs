@@ -47,6 +47,7 @@ pub(super) fn decode_memory(words: Words) -> Fields {
         if offset.for_rdna() != Operand::NULL {
             instruction.src[1] = offset;
         }
+        instruction.scales_offset = words.is_gfx1250() && words.second_bit(24);
         let bits = if words.is_gfx12() { 24 } else { 21 };
         instruction.immediate = sign_extend(words.second(bits - 1, 0), bits);
         return fields;

@@ -5,7 +5,8 @@ use crate::facts::Facts;
 use crate::operand::Operand;
 use crate::target::Target;
 use crate::{
-    Dpp, DppControl, MatrixScales, Sdwa, SdwaSource, SecondInstruction, Selection, Unused,
+    Dpp, DppControl, MatrixScales, Modifiers, Sdwa, SdwaSource, SecondInstruction, Selection,
+    Unused,
 };
 
 /// With one of these codes in source 0, the next dword is an SDWA or DPP control word.
@@ -142,7 +143,8 @@ pub(super) fn decode_long(words: Words) -> Fields {
 
 /// VOP3P.
 pub(super) fn decode_packed(words: Words) -> Fields {
-    let mut fields = Fields::new(&words.tables().vop3p, words.first(22, 16), 8);
+    let high = if words.is_gfx12() { 23 } else { 22 };
+    let mut fields = Fields::new(&words.tables().vop3p, words.first(high, 16), 8);
     let modifiers = &mut fields.instruction.modifiers;
     modifiers.op_sel = words.first(13, 11) as u8;
     modifiers.op_sel_hi = (words.second(28, 27) | words.first(14, 14) << 2) as u8;
@@ -151,10 +153,24 @@ pub(super) fn decode_packed(words: Words) -> Fields {
     fields
 }
 
+/// The first half of gfx1250's scales of 64 bits.
+const WIDE_SCALES: u32 = 0xcc3a;
+
+/// The number in the tables of the first product with scales that begin with a dword.
+pub(super) fn first_scaled(first: u32) -> u32 {
+    if first >> 16 == WIDE_SCALES { 256 } else { 0 }
+}
+
 /// The scales in front of a matrix product, if there are any.
 pub(super) fn scales(words: Words) -> Option<MatrixScales> {
     const SCALES: u32 = 0xd3ac;
-    if words.target != Target::Gfx950 || words.first(31, 16) != SCALES {
+    let is_wide = words.first(31, 16) == WIDE_SCALES;
+    let is_there = match words.target {
+        Target::Gfx950 => words.first(31, 16) == SCALES,
+        Target::Gfx1250 => is_wide || words.first(31, 16) == 0xcc35,
+        _ => false,
+    };
+    if !is_there {
         return None;
     }
     let byte = |source: u32| {
@@ -168,6 +184,7 @@ pub(super) fn scales(words: Words) -> Option<MatrixScales> {
             Operand::scalar(words.second(17, 9)),
         ],
         bytes: [byte(0), byte(1)],
+        registers: 1 + u8::from(is_wide),
     })
 }
 
@@ -206,6 +223,56 @@ pub(super) fn decode_dual(words: Words) -> Fields {
             Operand::vgpr(words.second(16, 9)),
             Operand::NONE,
         ],
+        modifiers: Modifiers::default(),
+        immediate: 0,
     });
     fields
+}
+
+/// VOPD3: two instructions with a result of their own each, and with signs.
+pub(super) fn decode_wide_dual(words: Words) -> Fields {
+    let tables = words.tables();
+    let [_, _, third, _] = words.words;
+    let mut fields = Fields::new(&tables.vopd3x, words.first(23, 18), 12);
+    let opcode = words.first(17, 12);
+    fields.second = Some((&tables.vopd3y, opcode));
+    let signs = |low| Modifiers {
+        neg: words.second(low + 2, low) as u8,
+        ..Modifiers::default()
+    };
+    let instruction = &mut fields.instruction;
+    instruction.src = [
+        Operand::scalar(words.first(8, 0)),
+        Operand::vgpr(words.second(23, 16)),
+        third_source(fields.opcode, words.second(31, 24)),
+    ];
+    instruction.dst = Operand::vgpr(bits(third, 7, 0));
+    instruction.modifiers = signs(9);
+    instruction.second = Some(SecondInstruction {
+        mnemonic: "",
+        facts: &Facts::NONE,
+        dst: Operand::vgpr(bits(third, 31, 24)),
+        src: [
+            Operand::scalar(words.second(8, 0)).for_rdna(),
+            Operand::vgpr(bits(third, 15, 8)),
+            third_source(opcode, bits(third, 23, 16)).for_rdna(),
+        ],
+        modifiers: signs(12),
+        immediate: bits(third, 23, 16) as i32,
+    });
+    fields
+}
+
+/// The third source of a part of VOPD3: a mask, a vector register or none.
+fn third_source(opcode: u32, field: u32) -> Operand {
+    const SELECT: u32 = 9;
+    const TABLE: u32 = 18;
+    const FMA: [u32; 2] = [19, 32];
+    match opcode {
+        SELECT => Operand::scalar(field),
+        // The field is the table. It has entries for three bits, of which the last one is 0.
+        TABLE => Operand::ZERO,
+        sum if FMA.contains(&sum) => Operand::vgpr(field),
+        _ => Operand::NONE,
+    }
 }

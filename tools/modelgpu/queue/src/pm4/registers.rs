@@ -66,7 +66,7 @@ impl Layout {
                 cdna
             }
             Target::Gfx1100 => rdna,
-            Target::Gfx1201 => Self {
+            Target::Gfx1201 | Target::Gfx1250 => Self {
                 wave_size_bits: 18,
                 ..rdna
             },

@@ -15,6 +15,8 @@ pub(super) struct LaneAccess<'a, 'space> {
     /// The instruction is one of the LDS unit.
     pub is_lds: bool,
     pub lane: usize,
+    /// The lane whose scratch it is.
+    pub owner: usize,
     pub space: Space,
     pub surroundings: &'a mut Surroundings<'space>,
 }
@@ -247,14 +249,16 @@ impl LaneAccess<'_, '_> {
 
     fn read_local(&self, wave: &Wave, address: usize, size: u64) -> u64 {
         match self.space {
-            Space::Scratch => wave.scratch.read(self.lane, address, size as usize),
+            Space::Scratch => wave.scratch.read(self.owner, address, size as usize),
             _ => from_bytes(&self.surroundings.lds[address..][..size as usize]),
         }
     }
 
     fn write_local(&mut self, wave: &mut Wave, address: usize, size: u64, value: u64) {
         match self.space {
-            Space::Scratch => wave.scratch.write(self.lane, address, size as usize, value),
+            Space::Scratch => wave
+                .scratch
+                .write(self.owner, address, size as usize, value),
             _ => to_bytes(
                 &mut self.surroundings.lds[address..][..size as usize],
                 value,
@@ -305,6 +309,7 @@ pub(super) fn resource_atomic(
         instruction,
         is_lds: false,
         lane,
+        owner: lane,
         space: Space::Global,
         surroundings,
     };

@@ -47,7 +47,7 @@ impl MemoryOperation {
     /// Returns whether a wave learns what memory holds.
     pub(super) fn looks(self, instruction: &Instruction) -> bool {
         match self.action {
-            Action::Store { .. } | Action::StoreTwo { .. } => false,
+            Action::Store { .. } | Action::StoreTwo { .. } | Action::Copy { .. } => false,
             Action::Atomic { returns, .. } => returns || instruction.returns,
             _ => true,
         }
@@ -81,6 +81,9 @@ impl MemoryOperation {
         if instruction.buffer.to_lds {
             return copy::execute(lanes, self, instruction, wave, surroundings);
         }
+        if let Action::Copy { .. } = self.action {
+            return copy::by_address(lanes, self, instruction, wave, surroundings);
+        }
         if let Action::Image(image) = self.action {
             return image.execute(lanes, instruction, wave, surroundings);
         }
@@ -88,7 +91,7 @@ impl MemoryOperation {
             local.execute(lanes, instruction, wave, surroundings);
             return Ok(());
         }
-        let addresses = self.addresses(instruction, wave)?;
+        let addresses = self.addresses(instruction, wave, surroundings.target)?;
         if let Some(watch) = &mut surroundings.watch {
             watch.look(lanes, self.action, &addresses, instruction, wave);
         }
@@ -108,6 +111,7 @@ impl MemoryOperation {
                 instruction,
                 is_lds: self.segment == Segment::Lds,
                 lane,
+                owner: addresses.owner(lane, instruction, wave),
                 space,
                 surroundings,
             };
@@ -136,6 +140,7 @@ impl MemoryOperation {
                 }
                 Action::Typed(_) => return Err(unmodelled(instruction, "the scratch buffer")),
                 Action::Permute(_)
+                | Action::Copy { .. }
                 | Action::Local(_)
                 | Action::Image(_)
                 | Action::Transposed(_) => {}

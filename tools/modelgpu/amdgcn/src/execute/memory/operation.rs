@@ -41,8 +41,28 @@ pub(crate) enum Action {
     Image(Image),
     /// An LDS access of another kind.
     Local(Local),
+    /// A copy to LDS or, if it stores, from LDS, at the address in a register.
+    Copy {
+        bytes: u8,
+        stores: bool,
+    },
     /// A load that moves elements between lanes.
     Transposed(Transpose),
+}
+
+impl Action {
+    /// The bytes of an element in memory.
+    pub(super) fn bytes(self) -> u8 {
+        match self {
+            Self::Load { bytes, .. }
+            | Self::Store { bytes, .. }
+            | Self::Atomic { bytes, .. }
+            | Self::LoadTwo { bytes, .. }
+            | Self::StoreTwo { bytes, .. }
+            | Self::Copy { bytes, .. } => bytes,
+            _ => 1,
+        }
+    }
 }
 
 /// The part of a register that a smaller access uses.

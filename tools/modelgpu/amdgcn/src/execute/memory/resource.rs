@@ -40,6 +40,8 @@ pub(crate) enum Bounds {
     NotEmpty,
     /// The offset is below the number of records.
     Bytes,
+    /// That of records on gfx1250, which no document has yet.
+    Unknown,
 }
 
 /// The place of an access in a buffer.
@@ -78,6 +80,26 @@ impl BufferResource {
         if target.generation() == Generation::Gfx9 {
             return of_cdna;
         }
+        if target == Target::Gfx1250 {
+            // LLVM's `lowerPointerAsRsrcIntrin`: an address of 57 bits, a number of 45 bits, and a stride of 14 bits.
+            let end = u64::from(records) | u64::from(control & 0x3f) << 32;
+            let count = u64::from(high >> 25) | end << 7;
+            let stride = control >> 12 & 0x3fff;
+            return Self {
+                base: u64::from(low) | u64::from(high & 0x1ff_ffff) << 32,
+                stride,
+                records: u32::try_from(count).unwrap_or(u32::MAX),
+                swizzled: false,
+                adds_lane: false,
+                format: BufferFormat::Joined(0),
+                bounds: if stride == 0 {
+                    Bounds::Bytes
+                } else {
+                    Bounds::Unknown
+                },
+                ..of_cdna
+            };
+        }
         Self {
             stride: high >> 16 & 0x3fff,
             swizzled: high >> 30 != 0,
@@ -96,6 +118,7 @@ impl BufferResource {
     pub(crate) fn unmodelled(&self, indexed: bool) -> Option<&'static str> {
         match self.bounds {
             Bounds::OfIndex => None,
+            Bounds::Unknown => Some("records of a size"),
             _ if self.swizzled => Some("an interleaved buffer"),
             _ if self.adds_lane => Some("a lane's number as an index"),
             Bounds::Record if self.stride == 0 => Some("records without a size"),
@@ -128,6 +151,7 @@ impl BufferResource {
             Bounds::Record => index < self.records && end <= u64::from(self.stride),
             Bounds::Index => index < self.records,
             Bounds::NotEmpty => self.records != 0,
+            Bounds::Unknown => false,
             Bounds::Bytes => end <= u64::from(self.records),
         };
         if !within {

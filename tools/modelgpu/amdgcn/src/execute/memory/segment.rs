@@ -4,7 +4,7 @@
 //! for scratch. Their resource is the private segment buffer in the kernel's first SGPRs.
 //! [`PRIVATE_SEGMENT_BUFFER`] holds its contents here.
 
-use modelgpu_isa::Instruction;
+use modelgpu_isa::{Instruction, Target};
 
 use super::super::value::Kind;
 use super::super::{Operation, Table, scalar_source};
@@ -335,6 +335,8 @@ pub(super) struct Addresses {
     pub base: u64,
     /// The width of the lane's part: 64 bits, 32 bits, or none.
     pub vector: VectorPart,
+    /// The part of `base` that selects the aperture of a flat address.
+    pub scalar: u64,
     /// The bits that an address can have.
     pub bits: u64,
     /// The bytes from the address to each element of an instruction with two; else 0. One of them is 0.
@@ -345,6 +347,9 @@ pub(super) enum VectorPart {
     Absent,
     Word,
     Pair,
+    /// A signed number of elements of this size. On gfx1250, LLVM also folds the sign extension of an index into an
+    /// access, and on gfx1201 the zero extension only.
+    Elements(u8),
 }
 
 impl MemoryOperation {
@@ -352,25 +357,33 @@ impl MemoryOperation {
         self,
         instruction: &Instruction,
         wave: &Wave,
+        target: Target,
     ) -> Result<Addresses, Fault> {
         /// Addresses of LDS and of scratch.
         const SHORT: u64 = 0xffff_ffff;
         let offset = i64::from(instruction.immediate) as u64;
         let has_scalar = !instruction.src[2].is_none();
-        let optional_vector = if instruction.has_vector_address {
-            VectorPart::Word
-        } else {
-            VectorPart::Absent
+        let elements_of = |size| match instruction.scales_offset {
+            true => VectorPart::Elements(size),
+            false => VectorPart::Elements(1),
         };
+        let optional_vector = match (instruction.has_vector_address, instruction.scales_offset) {
+            (true, true) => elements_of(self.action.bytes()),
+            (true, false) => VectorPart::Word,
+            (false, _) => VectorPart::Absent,
+        };
+        let mut scalar = 0;
         let mut elements = [0; 2];
         let (base, vector, bits) = match self.segment {
-            Segment::Flat => (offset, VectorPart::Pair, u64::MAX),
-            Segment::Global if has_scalar => (
-                wave.pair(instruction.src[2]).wrapping_add(offset),
-                VectorPart::Word,
-                u64::MAX,
-            ),
-            Segment::Global => (offset, VectorPart::Pair, u64::MAX),
+            Segment::Flat | Segment::Global if has_scalar => {
+                scalar = wave.pair(instruction.src[2]);
+                let vector = match target.has_signed_offsets() {
+                    true => elements_of(self.action.bytes()),
+                    false => VectorPart::Word,
+                };
+                (scalar.wrapping_add(offset), vector, u64::MAX)
+            }
+            Segment::Flat | Segment::Global => (offset, VectorPart::Pair, u64::MAX),
             Segment::Scratch if has_scalar => {
                 let scalar = scalar_source(instruction, 2, Kind::B32, wave)?;
                 (scalar.wrapping_add(offset), optional_vector, SHORT)
@@ -398,6 +411,7 @@ impl MemoryOperation {
             segment: self.segment,
             base,
             vector,
+            scalar,
             bits,
             elements,
         })
@@ -410,6 +424,33 @@ impl Addresses {
         address.wrapping_add(self.elements[number].into()) & self.bits
     }
 
+    /// The part of `base` that does not select the aperture of a flat address.
+    pub(super) fn offset(&self) -> u64 {
+        self.base.wrapping_sub(self.scalar)
+    }
+
+    /// A lane's own part of its address.
+    fn vector(&self, lane: usize, instruction: &Instruction, wave: &Wave) -> u64 {
+        let register = instruction.src[0];
+        match self.vector {
+            VectorPart::Absent => 0,
+            VectorPart::Word => wave.lane(register, lane).into(),
+            VectorPart::Pair => wave.lane_pair(register, lane),
+            VectorPart::Elements(size) => elements(wave.lane(register, lane), size),
+        }
+    }
+
+    /// The lane whose scratch a lane points at, if it points at scratch.
+    pub(super) fn owner(&self, lane: usize, instruction: &Instruction, wave: &Wave) -> usize {
+        let start = self
+            .vector(lane, instruction, wave)
+            .wrapping_add(self.scalar);
+        let owner = wave.apertures.owner(start, lane);
+        owner
+            .filter(|_| self.segment == Segment::Flat)
+            .unwrap_or(lane)
+    }
+
     /// The memory that a lane points at, and the address or offset in it.
     pub(super) fn place(
         &self,
@@ -417,12 +458,7 @@ impl Addresses {
         instruction: &Instruction,
         wave: &Wave,
     ) -> (Space, u64) {
-        let register = instruction.src[0];
-        let vector = match self.vector {
-            VectorPart::Absent => 0,
-            VectorPart::Word => wave.lane(register, lane).into(),
-            VectorPart::Pair => wave.lane_pair(register, lane),
-        };
+        let vector = self.vector(lane, instruction, wave);
         let address = vector.wrapping_add(self.base) & self.bits;
         match self.segment {
             Segment::Global => (Space::Global, address),
@@ -430,10 +466,10 @@ impl Addresses {
             Segment::Scratch | Segment::Buffer => (Space::Scratch, address),
             Segment::Flat => {
                 // The register selects the aperture, without the offset (LLVM, `SelectFlatOffsetImpl`).
-                let (aperture, offset) = (vector & !0xffff_ffff, address & 0xffff_ffff);
-                if aperture == wave.apertures.shared {
+                let (start, offset) = (vector.wrapping_add(self.scalar), address & 0xffff_ffff);
+                if start & !0xffff_ffff == wave.apertures.shared {
                     (Space::Lds, offset)
-                } else if aperture == wave.apertures.private {
+                } else if wave.apertures.owner(start, lane).is_some() {
                     (Space::Scratch, offset)
                 } else {
                     (Space::Global, address)
@@ -441,6 +477,11 @@ impl Addresses {
             }
         }
     }
+}
+
+/// The bytes from a base to an element with a number.
+pub(super) fn elements(number: u32, size: u8) -> u64 {
+    (i64::from(number as i32) * i64::from(size)) as u64
 }
 
 /// The two offsets of an instruction in bytes. Its fields count units of `stride` elements of `bytes`.

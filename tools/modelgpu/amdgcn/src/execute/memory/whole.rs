@@ -7,7 +7,7 @@ use super::super::Surroundings;
 use super::super::simd::{Leveled, Simd, SpanFunction, leveled};
 use super::atomic::AtomicFunction;
 use super::operation::{Action, Part, Segment};
-use super::segment::{Addresses, VectorPart};
+use super::segment::{Addresses, VectorPart, elements};
 use crate::lanes::{LANES, Longs, Words, active};
 use crate::memory::Span;
 use crate::registers::Registers;
@@ -59,10 +59,19 @@ impl Span {
     fn set(&mut self, lanes: u64, addresses: &Addresses, instruction: &Instruction, wave: &Wave) {
         let register = instruction.src[0].vector_index().unwrap_or_default();
         let vectors = &wave.vectors;
+        let mut scaled = [[0; LANES]; 2];
+        if let VectorPart::Elements(size) = addresses.vector {
+            let [low, high] = &mut scaled;
+            for ((low, high), number) in low.iter_mut().zip(high).zip(&vectors[register]) {
+                let bytes = elements(*number, size);
+                (*low, *high) = (bytes as u32, (bytes >> 32) as u32);
+            }
+        }
         let [low, high] = match addresses.vector {
             VectorPart::Absent => [&ZEROS, &ZEROS],
             VectorPart::Word => [&vectors[register], &ZEROS],
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
+            VectorPart::Elements(_) => scaled.each_ref(),
         };
         let Addresses { base, bits, .. } = *addresses;
         SPAN.for_wave(wave).call(low, high, base, bits, lanes, self);
@@ -82,6 +91,27 @@ impl Span {
         }
         self.lowest &= 0xffff_ffff;
         self.highest &= 0xffff_ffff;
+        true
+    }
+
+    /// Like `leave`, if each lane has an address in its own scratch, with its number.
+    fn leave_lanes(&mut self, lanes: u64, addresses: &Addresses, wave: &Wave) -> bool {
+        let is_own = |lane: usize, address: u64| {
+            wave.apertures.owner(address, usize::MAX) == Some(lane)
+                && wave
+                    .apertures
+                    .owner(address.wrapping_sub(addresses.offset()), 0)
+                    == Some(lane)
+        };
+        if !active(lanes).all(|lane| is_own(lane, self.addresses[lane])) {
+            return false;
+        }
+        for address in &mut self.addresses {
+            *address &= 0xffff_ffff;
+        }
+        let offsets = || active(lanes).map(|lane| self.addresses[lane]);
+        let (lowest, highest) = (offsets().min(), offsets().max());
+        (self.lowest, self.highest) = (lowest.unwrap_or(0), highest.unwrap_or(0));
         true
     }
 
@@ -111,10 +141,15 @@ pub(super) fn execute(
     span.set(lanes, addresses, instruction, wave);
     match addresses.segment {
         Segment::Lds => lds(lanes, action, addresses, instruction, wave, surroundings),
-        Segment::Flat if span.leave(wave.apertures.private, addresses.base) => {
+        Segment::Flat
+            if wave.apertures.private_has_lane && span.leave_lanes(lanes, addresses, wave) =>
+        {
             scratch(lanes, action, instruction, wave, span)
         }
-        Segment::Flat if span.leave(wave.apertures.shared, addresses.base) => {
+        Segment::Flat if span.leave(wave.apertures.private, addresses.offset()) => {
+            scratch(lanes, action, instruction, wave, span)
+        }
+        Segment::Flat if span.leave(wave.apertures.shared, addresses.offset()) => {
             lds(lanes, action, addresses, instruction, wave, surroundings)
         }
         Segment::Global | Segment::Flat => global(lanes, action, instruction, wave, surroundings),

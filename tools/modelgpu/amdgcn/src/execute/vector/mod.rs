@@ -25,6 +25,7 @@ mod scaled;
 mod scatter;
 mod small;
 mod trigonometry;
+mod wide;
 mod wmma;
 
 use std::collections::HashMap;
@@ -57,6 +58,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         real::OPERATIONS,
         scaled::OPERATIONS,
         trigonometry::OPERATIONS,
+        wide::OPERATIONS,
         wmma::OPERATIONS,
         wmma::SPARSE,
         OF_SCALARS,
@@ -73,6 +75,7 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
         Target::Gfx908 => &[matrix::GFX908],
         Target::Gfx950 => &[eight::OF_OCP, matrix::OF_OCP],
         Target::Gfx1201 => &[eight::OF_OCP, wmma::OF_RDNA4],
+        Target::Gfx1250 => &[eight::OF_OCP],
     };
     let found = tables.iter().copied().flatten();
     found
@@ -167,7 +170,7 @@ impl VectorOperation {
             }
             Self::Compare(comparison) => comparison.execute(instruction, wave),
             Self::Packed(packed) => packed.execute(instruction, wave),
-            Self::Mixed(result) => result.execute(instruction, wave),
+            Self::Mixed { result, is_brain } => result.execute(is_brain, instruction, wave),
             Self::Dot(dot) => dot.execute(instruction, wave),
             Self::Matrix(matrix) => matrix.execute(instruction, wave),
             Self::WaveMatrix(matrix) => matrix.execute(instruction, wave),
@@ -327,10 +330,10 @@ fn swap_groups(instruction: &Instruction, wave: &mut Wave, lanes: usize) -> Resu
     let (Some(first), Some(second)) = (first, second) else {
         return Err(unmodelled(instruction, "this scalar operand"));
     };
-    if wave.exec() != u64::MAX {
+    if wave.exec() != wave.all_lanes {
         return Err(unmodelled(instruction, "an inactive lane"));
     }
-    for lane in (0..LANES).filter(|lane| lane / lanes % 2 == 1) {
+    for lane in (0..wave.size.lanes()).filter(|lane| lane / lanes % 2 == 1) {
         let kept = wave.vectors[first][lane];
         wave.vectors[first][lane] = wave.vectors[second][lane - lanes];
         wave.vectors[second][lane - lanes] = kept;

@@ -32,7 +32,11 @@ pub(crate) enum VectorOperation {
     },
     Compare(Comparison),
     Packed(Packed),
-    Mixed(MixedResult),
+    Mixed {
+        result: MixedResult,
+        /// The halves are bfloat16.
+        is_brain: bool,
+    },
     Dot(Dot),
     Matrix(Matrix),
     WaveMatrix(WaveMatrix),
@@ -106,6 +110,8 @@ pub(crate) enum HalfKind {
     Unsigned,
     Signed,
     HalfPrecision,
+    /// bfloat16.
+    Brain,
 }
 
 /// The destination of the result.

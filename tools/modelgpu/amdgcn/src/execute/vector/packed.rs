@@ -4,7 +4,7 @@
 use modelgpu_isa::Instruction;
 
 use super::super::simd::{Leveled, WordsFunction, leveled};
-use super::super::value::{Half, Kind};
+use super::super::value::{Brain, Half, Kind};
 use super::super::{Operation, float, unmodelled};
 use super::gather::Gather;
 use super::operation::{HalfKind, Packed, Run, VectorOperation};
@@ -78,6 +78,30 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_pk_max_u16", unsigned(2, |[a, b, _]| a.max(b))),
     ("v_pk_min_i16", signed(2, |[a, b, _]| a.min(b))),
     ("v_pk_max_i16", signed(2, |[a, b, _]| a.max(b))),
+    (
+        "v_pk_add_bf16",
+        two_words!(Brain, 2, |a, b, _c| w(e(a) + e(b))),
+    ),
+    (
+        "v_pk_mul_bf16",
+        two_words!(Brain, 2, |a, b, _c| w(e(a) * e(b))),
+    ),
+    (
+        "v_pk_fma_bf16",
+        two_words!(Brain, 3, |a, b, c| w(e(a).mul_add(e(b), e(c)))),
+    ),
+    (
+        "v_pk_min_num_bf16",
+        two_words!(Brain, 2, |a, b, _c| w(float::min(e(a), e(b)))),
+    ),
+    (
+        "v_pk_max_num_bf16",
+        two_words!(Brain, 2, |a, b, _c| w(float::max(e(a), e(b)))),
+    ),
+    ("v_pk_min3_u16", unsigned(3, |[a, b, c]| a.min(b).min(c))),
+    ("v_pk_max3_u16", unsigned(3, |[a, b, c]| a.max(b).max(c))),
+    ("v_pk_min3_i16", signed(3, |[a, b, c]| a.min(b).min(c))),
+    ("v_pk_max3_i16", signed(3, |[a, b, c]| a.max(b).max(c))),
     ("v_pk_lshlrev_b16", unsigned(2, |[a, b, _]| b << (a & 15))),
     ("v_pk_lshrrev_b16", unsigned(2, |[a, b, _]| b >> (a & 15))),
     ("v_pk_ashrrev_i16", signed(2, |[a, b, _]| b >> (a & 15))),
@@ -118,6 +142,18 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         two_words!(HalfPrecision, 2, |a, b, _c| h(float::maximum(d(a), d(b)))),
     ),
     (
+        "v_pk_min3_f16",
+        two_words!(HalfPrecision, 3, |a, b, c| {
+            h(float::min(float::min(d(a), d(b)), d(c)))
+        }),
+    ),
+    (
+        "v_pk_max3_f16",
+        two_words!(HalfPrecision, 3, |a, b, c| {
+            h(float::max(float::max(d(a), d(b)), d(c)))
+        }),
+    ),
+    (
         "v_pk_min_f16",
         two_words!(HalfPrecision, 2, |a, b, _c| h(float::min(d(a), d(b)))),
     ),
@@ -139,10 +175,19 @@ fn h(value: f64) -> u32 {
     Half::from_f64(value).0.into()
 }
 
+/// The value of a bfloat16.
+fn e(bits: u32) -> f64 {
+    Brain(bits as u16).to_f32().into()
+}
+
+fn w(value: f64) -> u32 {
+    Brain::from_f64(value).0.into()
+}
+
 impl Packed {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         let clamp = instruction.modifiers.clamp;
-        if clamp && self.half == HalfKind::Word {
+        if clamp && matches!(self.half, HalfKind::Word | HalfKind::Brain) {
             return Err(unmodelled(instruction, "the clamp modifier"));
         }
         let rounding = PackedRounding::new(instruction, wave.mode);
@@ -222,7 +267,7 @@ impl Packed {
         match self.half {
             HalfKind::Single => Kind::F32,
             HalfKind::Word => Kind::B32,
-            HalfKind::Unsigned | HalfKind::Signed => Kind::B16,
+            HalfKind::Unsigned | HalfKind::Signed | HalfKind::Brain => Kind::B16,
             HalfKind::HalfPrecision => Kind::F16,
         }
     }
@@ -276,6 +321,10 @@ impl Packed {
                 _ => Kind::B32,
             };
             let value = super::super::scalar_source(instruction, place, kind, wave)? as u32;
+            let value = match Brain::constant(operand) {
+                Some(constant) if self.half == HalfKind::Brain => constant.0.into(),
+                _ => value,
+            };
             return Ok([[value & 0xffff; LANES], [value >> 16; LANES]]);
         }
         let mut words = [0; LANES];

@@ -563,7 +563,7 @@ impl Source {
 }
 
 impl Place {
-    fn new(operand: Operand, kind: Kind, literal: u32) -> Option<Self> {
+    fn new(operand: Operand, kind: Kind, literal: u64) -> Option<Self> {
         if let Some(index) = operand.vector_index() {
             return Some(Self::Vector(index));
         }
