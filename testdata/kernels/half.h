@@ -39,7 +39,11 @@ static inline HELPER u32 half_pack_toward_zero(float a, float b) {
   return __builtin_bit_cast(u32, __builtin_amdgcn_cvt_pkrtz(a, b));
 }
 static inline HELPER float half_dot(half2 a, half2 b, float c) {
+#ifdef __gfx1250__ // It has no such instruction.
+  return float(double(a.x) * double(b.x) + double(a.y) * double(b.y) + double(c));
+#else
   return __builtin_amdgcn_fdot2(a, b, c, false);
+#endif
 }
 
 #else

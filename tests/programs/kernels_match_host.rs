@@ -48,7 +48,7 @@ struct Variant {
     flags: &'static [&'static str],
 }
 
-const VARIANTS: [Variant; 10] = [
+const VARIANTS: [Variant; 11] = [
     variant("gfx906", "gfx906", &[]),
     variant("gfx908", "gfx908", &[]),
     variant("gfx950", "gfx950", &[]),
@@ -59,6 +59,7 @@ const VARIANTS: [Variant; 10] = [
     variant("gfx1201", "gfx1201", &[]),
     variant("gfx1201-wave64", "gfx1201", &["-mwavefrontsize64"]),
     variant("gfx12-generic", "gfx12-generic", &[]),
+    variant("gfx1250", "gfx1250", &[]),
 ];
 
 const fn variant(

@@ -29,7 +29,7 @@ fn registers_beyond_the_descriptor() {
     const ASKED: &str = ".amdhsa_next_free_vgpr 18\n.amdhsa_next_free_sgpr 20";
     let with = |target: Target, body: &str| {
         let own = match target {
-            Target::Gfx1100 | Target::Gfx1201 => "",
+            Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => "",
             _ if !target.has_unified_registers() => "",
             _ => "\n.amdhsa_accum_offset 12",
         };
@@ -40,9 +40,9 @@ fn registers_beyond_the_descriptor() {
         let object = assemble(target, &[kernel], 2, &format!("{ASKED}{own}"));
         launch(&mut Program::load(&object).expect("an object that was just linked"))
     };
-    for target in Target::ALL {
+    for &target in Target::WAVE64 {
         let (vectors, accumulators, scalars) = match target {
-            Target::Gfx1100 | Target::Gfx1201 => (20, 0, 106),
+            Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => (20, 0, 106),
             Target::Gfx906 => (20, 0, 32),
             // Each of the two files has as many.
             Target::Gfx908 => (20, 20, 32),
@@ -350,7 +350,7 @@ fn the_shipped_fault_kernels() {
             "the instruction s_sethalt is not modelled",
         ),
     ] {
-        for target in Target::ALL {
+        for &target in Target::WAVE64 {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let object = directory.path().join("kernel.co");
             let path = repository("testdata/faults")
@@ -521,7 +521,7 @@ fn a_fault_names_its_source_line() {
         }";
     std::fs::write(&source, code).expect("a test can write into its directory");
     let object = directory.path().join("broken.co");
-    for target in Target::ALL {
+    for &target in Target::WAVE64 {
         for (debug, place) in [
             ("-gline-tables-only", ", at /"),
             ("-g", "/broken.hip:6:"),

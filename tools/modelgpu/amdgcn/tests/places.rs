@@ -16,12 +16,12 @@ fn registers(target: Target, groups: usize, waves: usize) -> Vec<Vec<Registers>>
         _ => "s_mov_b32 s13, 0",
     };
     let hw_id = match target {
-        Target::Gfx1100 | Target::Gfx1201 => "HW_REG_HW_ID1",
+        Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => "HW_REG_HW_ID1",
         _ => "HW_REG_HW_ID",
     };
     // The workgroup's number.
     let group = match target {
-        Target::Gfx1201 => "ttmp9",
+        Target::Gfx1201 | Target::Gfx1250 => "ttmp9",
         _ => "s6",
     };
     // Lane 0 of a wave stores.

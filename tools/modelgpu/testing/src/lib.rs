@@ -83,9 +83,11 @@ pub fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) -> Vec<
     written.chunks_exact(8).map(word).collect()
 }
 
-/// The targets that tests compile for: those that differ much from all others, or all if `ROCOV_TEST_LEVELS` is `all`.
+/// The targets that tests compile for: those that differ much from all others, but gfx1250, which kernels in `testdata` and
+/// a test of its own cover, or all if `ROCOV_TEST_LEVELS` is `all`.
 pub fn compiled_targets() -> impl Iterator<Item = Target> {
-    let is_own = |target: &Target| has_all_levels() || nearest(*target).is_none();
+    let is_own = |target: &Target| nearest(*target).is_none() && !target.has_wave32_only();
+    let is_own = |target: &Target| has_all_levels() || is_own(target);
     Target::ALL.into_iter().filter(is_own)
 }
 
@@ -110,20 +112,6 @@ pub fn nearest(target: Target) -> Option<Target> {
         Target::Gfx906 => Some(Target::Gfx908),
         Target::Gfx908 => Some(Target::Gfx90a),
         _ => None,
-    }
-}
-
-/// Returns whether tests compile all that they can, and not a part in turn.
-pub fn has_all_levels() -> bool {
-    std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all")
-}
-
-/// The targets of tests that compile much for each: all but gfx1250, which kernels in `testdata` and its own test
-/// cover, unless all are asked for.
-pub fn usual_targets() -> &'static [Target] {
-    match has_all_levels() {
-        true => &Target::ALL,
-        false => Target::WAVE64,
     }
 }
 

@@ -53,6 +53,7 @@ const MORE_TARGETS: &[Target] = &[
     Target::Gfx1201,
     Target::Gfx908,
     Target::Gfx906,
+    Target::Gfx1250,
 ];
 
 /// The objects, the slowest to compile first. A source that includes HIP has one of its levels in turn, on one of

@@ -4,16 +4,18 @@ use modelgpu_amdgcn::Listed;
 
 use crate::objdump::Printed;
 
-/// The operand code for a literal constant after the instruction.
+/// The operand codes for a literal constant after the instruction: of 32 and of 64 bits.
 const LITERAL: u16 = 255;
+const LITERAL64: u16 = 254;
 /// The largest literal that the instruction itself can hold.
-const SHORT_LITERAL: u32 = 0xffff;
+const SHORT_LITERAL: u64 = 0xffff;
 
 /// Returns the first printed operand that was not decoded, or the first offset that differs.
 pub(crate) fn difference(printed: &Printed, listed: &Listed) -> Option<String> {
     let mut decoded = listed.operands.iter().copied().map(Decoded::Code);
     let immediate = has_printed_immediate(listed).then_some(Decoded::Immediate);
-    let mut decoded = decoded.by_ref().chain(immediate);
+    let literal = (listed.mnemonic == "s_setreg_imm32_b32").then_some(Decoded::Code(LITERAL));
+    let mut decoded = decoded.by_ref().chain(literal).chain(immediate);
     for operand in &printed.operands {
         if is_uncompared(operand) {
             continue;
@@ -38,7 +40,7 @@ fn is_uncompared(operand: &str) -> bool {
         // A part of a hardware register has spaces: `hwreg(HW_REG_MODE, 0, 4)`.
         || operand.starts_with("hwreg(")
         || operand.starts_with("scope:")
-        || operand.ends_with(')') && !operand.starts_with("lit(")
+        || operand.ends_with(')') && !operand.starts_with("lit(") && !operand.starts_with("lit64(")
 }
 
 /// Returns whether the listing prints an immediate: SMEM's offset, SOPP's displacement or number.
@@ -50,6 +52,7 @@ fn has_printed_immediate(listed: &Listed) -> bool {
         "s_branch",
         "s_cbranch_",
         "s_nop",
+        "s_set_vgpr_msb",
         "s_trap",
         "s_sleep",
         "s_clause",
@@ -88,6 +91,7 @@ impl Decoded {
     fn is(&self, printed: &str, listed: &Listed) -> bool {
         let literal = printed
             .strip_prefix("lit(")
+            .or_else(|| printed.strip_prefix("lit64("))
             .and_then(|rest| rest.strip_suffix(')'));
         let value = number(literal.unwrap_or(printed));
         match *self {
@@ -95,13 +99,14 @@ impl Decoded {
             Self::Immediate => value.is_some_and(|value| {
                 value == listed.immediate.into() || value == (listed.immediate & 0xffff).into()
             }),
+            Self::Code(LITERAL64) => value.is_some_and(|value| value as u64 == listed.literal),
             Self::Code(LITERAL) => value.is_some_and(|value| {
                 let is_half = ["_f16", "_b16", "_i16", "_u16"]
                     .iter()
                     .any(|suffix| listed.mnemonic.ends_with(suffix));
                 let short = listed.size == 4 || is_half;
-                value == listed.literal.into()
-                    || short && value == (listed.literal & SHORT_LITERAL).into()
+                value as u64 == listed.literal
+                    || short && value as u64 == listed.literal & SHORT_LITERAL
             }),
             Self::Code(code) => literal.is_none() && self::code(printed) == Some(code),
         }
@@ -115,7 +120,7 @@ fn number(text: &str) -> Option<i64> {
         None => (1, text),
     };
     let magnitude = match digits.strip_prefix("0x") {
-        Some(digits) => i64::from_str_radix(digits, 16),
+        Some(digits) => u64::from_str_radix(digits, 16).map(|bits| bits as i64),
         None => digits.parse(),
     };
     Some(sign * magnitude.ok()?)
@@ -135,6 +140,8 @@ fn code(printed: &str) -> Option<u16> {
         "null" => 0xfffe,
         "exec" | "exec_lo" => 126,
         "exec_hi" => 127,
+        "src_flat_scratch_base_lo" => 230,
+        "src_flat_scratch_base_hi" => 231,
         "src_shared_base" => 235,
         "src_shared_limit" => 236,
         "src_private_base" => 237,

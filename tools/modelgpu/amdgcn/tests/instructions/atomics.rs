@@ -84,19 +84,19 @@ fn as_f64(function: fn(f64, f64) -> f64, a: u64, b: u64) -> u64 {
 
 /// Floating-point atomics: name, bytes, targets, function.
 const FLOAT_ATOMICS: &[(&str, usize, &[Target], Function)] = &[
-    ("global_atomic_add_f32", 4, &Target::ALL, |old, x, _| {
+    ("global_atomic_add_f32", 4, Target::WAVE64, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
     }),
-    ("buffer_atomic_add_f32", 4, &Target::ALL, |old, x, _| {
+    ("buffer_atomic_add_f32", 4, Target::WAVE64, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
     }),
-    ("buffer_atomic_add_f64", 8, &Target::ALL, |old, x, _| {
+    ("buffer_atomic_add_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(|a, b| a + b, old, x)
     }),
-    ("buffer_atomic_min_f64", 8, &Target::ALL, |old, x, _| {
+    ("buffer_atomic_min_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::min, old, x)
     }),
-    ("buffer_atomic_max_f64", 8, &Target::ALL, |old, x, _| {
+    ("buffer_atomic_max_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::max, old, x)
     }),
     ("global_atomic_min_f32", 4, RDNA, |old, x, _| {
@@ -120,58 +120,58 @@ const FLOAT_ATOMICS: &[(&str, usize, &[Target], Function)] = &[
     ("flat_atomic_add_f32", 4, NOT_GFX90A, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
     }),
-    ("global_atomic_add_f64", 8, &Target::ALL, |old, x, _| {
+    ("global_atomic_add_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(|a, b| a + b, old, x)
     }),
-    ("flat_atomic_add_f64", 8, &Target::ALL, |old, x, _| {
+    ("flat_atomic_add_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(|a, b| a + b, old, x)
     }),
-    ("global_atomic_min_f64", 8, &Target::ALL, |old, x, _| {
+    ("global_atomic_min_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::min, old, x)
     }),
-    ("flat_atomic_min_f64", 8, &Target::ALL, |old, x, _| {
+    ("flat_atomic_min_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::min, old, x)
     }),
-    ("global_atomic_max_f64", 8, &Target::ALL, |old, x, _| {
+    ("global_atomic_max_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::max, old, x)
     }),
-    ("flat_atomic_max_f64", 8, &Target::ALL, |old, x, _| {
+    ("flat_atomic_max_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::max, old, x)
     }),
-    ("ds_add_f32", 4, &Target::ALL, |old, x, _| {
+    ("ds_add_f32", 4, Target::WAVE64, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
     }),
-    ("ds_add_rtn_f32", 4, &Target::ALL, |old, x, _| {
+    ("ds_add_rtn_f32", 4, Target::WAVE64, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
     }),
-    ("ds_add_f64", 8, &Target::ALL, |old, x, _| {
+    ("ds_add_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(|a, b| a + b, old, x)
     }),
-    ("ds_add_rtn_f64", 8, &Target::ALL, |old, x, _| {
+    ("ds_add_rtn_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(|a, b| a + b, old, x)
     }),
-    ("ds_min_f32", 4, &Target::ALL, |old, x, _| {
+    ("ds_min_f32", 4, Target::WAVE64, |old, x, _| {
         as_f32(f32::min, old, x)
     }),
-    ("ds_min_rtn_f32", 4, &Target::ALL, |old, x, _| {
+    ("ds_min_rtn_f32", 4, Target::WAVE64, |old, x, _| {
         as_f32(f32::min, old, x)
     }),
-    ("ds_min_f64", 8, &Target::ALL, |old, x, _| {
+    ("ds_min_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::min, old, x)
     }),
-    ("ds_min_rtn_f64", 8, &Target::ALL, |old, x, _| {
+    ("ds_min_rtn_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::min, old, x)
     }),
-    ("ds_max_f32", 4, &Target::ALL, |old, x, _| {
+    ("ds_max_f32", 4, Target::WAVE64, |old, x, _| {
         as_f32(f32::max, old, x)
     }),
-    ("ds_max_rtn_f32", 4, &Target::ALL, |old, x, _| {
+    ("ds_max_rtn_f32", 4, Target::WAVE64, |old, x, _| {
         as_f32(f32::max, old, x)
     }),
-    ("ds_max_f64", 8, &Target::ALL, |old, x, _| {
+    ("ds_max_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::max, old, x)
     }),
-    ("ds_max_rtn_f64", 8, &Target::ALL, |old, x, _| {
+    ("ds_max_rtn_f64", 8, Target::WAVE64, |old, x, _| {
         as_f64(f64::max, old, x)
     }),
 ];
@@ -312,7 +312,7 @@ fn packed_sums() -> Vec<Case> {
         ] {
             let on_both = name.starts_with("buffer") || name.starts_with("global") && kind == "f16";
             let targets = if on_both {
-                &Target::ALL[..]
+                Target::WAVE64
             } else {
                 WITH_PACKED_SUMS
             };

@@ -612,7 +612,7 @@ fn ranges() -> Vec<Case> {
     let mut cases = Vec::new();
     // A buffer of 130 bytes: each dword counts by itself. With a scalar offset of 4, too.
     for (scalar, counted, targets) in [
-        (0, 0, &Target::ALL[..]),
+        (0, 0, Target::WAVE64),
         (4, 4, CDNA),
         // The scalar offset takes no part in RDNA's check.
         (4, 0, RDNA),
@@ -740,7 +740,7 @@ fn to_lds() -> Vec<Case> {
             (
                 buffer,
                 format!("{buffer} v14, s[28:31], 0 offen offset:4 lds"),
-                &Target::ALL,
+                Target::WAVE64,
             ),
         ] {
             // Odd lanes do nothing. Lane n reads dword n of LDS, from 0x104 on.

@@ -26,7 +26,7 @@ fn uniform(mnemonic: &'static str, body: &str, want: [u32; 2]) -> Case {
 }
 
 fn nothing() -> Vec<Case> {
-    let both = &Target::ALL[..];
+    let both = Target::WAVE64;
     [
         ("s_nop", "s_nop 3", both),
         ("s_waitcnt", "s_waitcnt vmcnt(0)", both),

@@ -169,15 +169,15 @@ const SINGLE2: &[(&str, Single2)] = &[
 ];
 
 const SINGLE3: &[(&str, &[Target], Single3)] = &[
-    ("v_fma_f32", &Target::ALL, f32::mul_add),
+    ("v_fma_f32", Target::WAVE64, f32::mul_add),
     ("v_mad_f32", GCN, |a, b, c| a * b + c),
-    ("v_min3_f32", &Target::ALL, |a, b, c| {
+    ("v_min3_f32", Target::WAVE64, |a, b, c| {
         lesser32(a, lesser32(b, c))
     }),
-    ("v_max3_f32", &Target::ALL, |a, b, c| {
+    ("v_max3_f32", Target::WAVE64, |a, b, c| {
         greater32(a, greater32(b, c))
     }),
-    ("v_med3_f32", &Target::ALL, middle),
+    ("v_med3_f32", Target::WAVE64, middle),
 ];
 
 const DOUBLE1: &[(&str, Double1)] = &[

@@ -21,44 +21,44 @@ struct Segment {
 const SEGMENTS: &[Segment] = &[
     Segment {
         prefix: "global",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v14, s[12:13] offset:{offset}"),
         store: |data, offset| format!("v14, {data}, s[12:13] offset:{offset}"),
     },
     Segment {
         prefix: "global",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v[58:59], off offset:{}", offset as i32 - 64),
         store: |data, offset| format!("v[58:59], {data}, off offset:{}", offset as i32 - 64),
     },
     Segment {
         prefix: "flat",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v[60:61] offset:{offset}"),
         store: |data, offset| format!("v[60:61], {data} offset:{offset}"),
     },
     // LDS and scratch through the flat address space.
     Segment {
         prefix: "flat",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v[62:63] offset:{offset}"),
         store: |data, offset| format!("v[62:63], {data} offset:{offset}"),
     },
     Segment {
         prefix: "flat",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v[56:57] offset:{offset}"),
         store: |data, offset| format!("v[56:57], {data} offset:{offset}"),
     },
     Segment {
         prefix: "scratch",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v15, off offset:{offset}"),
         store: |data, offset| format!("v15, {data}, off offset:{offset}"),
     },
     Segment {
         prefix: "scratch",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("off, s24 offset:{offset}"),
         store: |data, offset| format!("off, {data}, s24 offset:{offset}"),
     },
@@ -78,19 +78,19 @@ const SEGMENTS: &[Segment] = &[
     // A buffer with a resource: an offset for each lane, and an index.
     Segment {
         prefix: "buffer",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v14, s[28:31], 0 offen offset:{offset}"),
         store: |data, offset| format!("{data}, v14, s[28:31], 0 offen offset:{offset}"),
     },
     Segment {
         prefix: "buffer",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v0, s[32:35], 0 idxen offset:{offset}"),
         store: |data, offset| format!("{data}, v0, s[32:35], 0 idxen offset:{offset}"),
     },
     Segment {
         prefix: "ds",
-        targets: &Target::ALL,
+        targets: Target::WAVE64,
         load: |offset| format!("v14 offset:{offset}"),
         store: |data, offset| format!("v14, {data} offset:{offset}"),
     },

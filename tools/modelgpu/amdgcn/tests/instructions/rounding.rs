@@ -46,48 +46,48 @@ fn apply<F: Float>(operation: Operation, [a, b, c]: [u64; 3], round: Round) -> O
 type Instruction = (&'static str, &'static str, &'static [Target], Operation);
 
 const SINGLES: &[Instruction] = &[
-    ("v_add_f32", "v10, v2, v4", &Target::ALL, Add),
-    ("v_sub_f32", "v10, v2, v4", &Target::ALL, Subtract),
-    ("v_subrev_f32", "v10, v2, v4", &Target::ALL, Reverse),
-    ("v_mul_f32", "v10, v2, v4", &Target::ALL, Multiply),
-    ("v_fma_f32", "v10, v2, v4, v6", &Target::ALL, Fused),
-    ("v_fmac_f32", "v10, v2, v4", &Target::ALL, Fused),
+    ("v_add_f32", "v10, v2, v4", Target::WAVE64, Add),
+    ("v_sub_f32", "v10, v2, v4", Target::WAVE64, Subtract),
+    ("v_subrev_f32", "v10, v2, v4", Target::WAVE64, Reverse),
+    ("v_mul_f32", "v10, v2, v4", Target::WAVE64, Multiply),
+    ("v_fma_f32", "v10, v2, v4, v6", Target::WAVE64, Fused),
+    ("v_fmac_f32", "v10, v2, v4", Target::WAVE64, Fused),
     ("v_mad_f32", "v10, v2, v4, v6", GCN, MultiplyAdd),
     ("v_mac_f32", "v10, v2, v4", GCN, MultiplyAdd),
 ];
 
 const DOUBLES: &[Instruction] = &[
-    ("v_add_f64", "v[10:11], v[2:3], v[4:5]", &Target::ALL, Add),
+    ("v_add_f64", "v[10:11], v[2:3], v[4:5]", Target::WAVE64, Add),
     (
         "v_mul_f64",
         "v[10:11], v[2:3], v[4:5]",
-        &Target::ALL,
+        Target::WAVE64,
         Multiply,
     ),
     (
         "v_fma_f64",
         "v[10:11], v[2:3], v[4:5], v[6:7]",
-        &Target::ALL,
+        Target::WAVE64,
         Fused,
     ),
     (
         "v_fmac_f64",
         "v[10:11], v[2:3], v[4:5]",
-        &Target::ALL,
+        Target::WAVE64,
         Fused,
     ),
 ];
 
 const HALVES: &[Instruction] = &[
-    ("v_add_f16", "v10, v2, v4", &Target::ALL, Add),
-    ("v_sub_f16", "v10, v2, v4", &Target::ALL, Subtract),
-    ("v_subrev_f16", "v10, v2, v4", &Target::ALL, Reverse),
-    ("v_mul_f16", "v10, v2, v4", &Target::ALL, Multiply),
-    ("v_fma_legacy_f16", "v10, v2, v4, v6", &Target::ALL, Fused),
+    ("v_add_f16", "v10, v2, v4", Target::WAVE64, Add),
+    ("v_sub_f16", "v10, v2, v4", Target::WAVE64, Subtract),
+    ("v_subrev_f16", "v10, v2, v4", Target::WAVE64, Reverse),
+    ("v_mul_f16", "v10, v2, v4", Target::WAVE64, Multiply),
+    ("v_fma_legacy_f16", "v10, v2, v4, v6", Target::WAVE64, Fused),
     (
         "v_mad_legacy_f16",
         "v10, v2, v4, v6",
-        &Target::ALL,
+        Target::WAVE64,
         MultiplyAdd,
     ),
 ];

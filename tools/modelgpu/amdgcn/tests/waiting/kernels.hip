@@ -53,6 +53,12 @@ __global__ void spin_lock(u32 *lock, u32 *sum) {
   store(lock, 0);
 }
 
+#ifdef __gfx1250__
+#define WAIT_FOR_LOADS "s_wait_loadcnt 0"
+#else
+#define WAIT_FOR_LOADS "s_waitcnt vmcnt(0)"
+#endif
+
 // Each workgroup waits for the next one, by loads that nothing marks as shared.
 __global__ void chain(u32 *done, u32 groups) {
   if (item() != 0)
@@ -60,7 +66,7 @@ __global__ void chain(u32 *done, u32 groups) {
   if (group() + 1 < groups) {
     u32 *next = &done[group() + 1], value;
     do {
-      asm volatile("global_load_dword %0, %1, off\n\ts_waitcnt vmcnt(0)" : "=v"(value) : "v"(next) : "memory");
+      asm volatile("global_load_dword %0, %1, off\n\t" WAIT_FOR_LOADS : "=v"(value) : "v"(next) : "memory");
     } while (value == 0);
   }
   store(&done[group()], 1);

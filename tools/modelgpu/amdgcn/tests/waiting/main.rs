@@ -61,7 +61,7 @@ fn a_barrier_of_the_grid_ends() {
         // waves of 32: HIP lets a program ask for that.
         let (groups, waves) = match program.object().target {
             Target::Gfx1100 => (96 * 8, 4),
-            Target::Gfx1201 => (64 * 8, 4),
+            Target::Gfx1201 | Target::Gfx1250 => (64 * 8, 4),
             _ => (104 * 16, 2),
         };
         let arrived = program.arena_mut().allocate(&[0; 4]);
@@ -90,7 +90,7 @@ fn a_barrier_of_the_grid_ends() {
 #[test]
 fn a_barrier_that_signals_and_waits_apart_ends() {
     const GROUPS: u32 = 9;
-    let has_signals = |program: &Program| program.object().target == Target::Gfx1201;
+    let has_signals = |program: &Program| program.object().target.generation() == Generation::Gfx12;
     for mut program in programs().filter(has_signals) {
         let flags = program.arena_mut().allocate(&[0; 4 * GROUPS as usize]);
         let out = program
@@ -153,8 +153,7 @@ fn a_barrier_of_global_wave_sync_ends() {
     const GROUPS: u32 = 50;
     const ROUNDS: u32 = 3;
     // The driver has these resources on CDNA only.
-    let is_cdna =
-        |program: &Program| !matches!(program.object().target, Target::Gfx1100 | Target::Gfx1201);
+    let is_cdna = |program: &Program| program.object().target.generation() == Generation::Gfx9;
     for mut program in programs().filter(is_cdna) {
         let begin = Launch {
             kernel: "begin_barriers".into(),

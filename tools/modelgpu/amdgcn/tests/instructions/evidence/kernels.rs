@@ -312,7 +312,7 @@ fn kernel(number: usize, operation: &Operation, target: Target, is_uniform: bool
             }
             Space::Buffer => {
                 let control = match target {
-                    Target::Gfx1100 | Target::Gfx1201 => 0x3002_7000,
+                    Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => 0x3002_7000,
                     _ => 0x0002_7000,
                 };
                 let _ = writeln!(

@@ -132,8 +132,17 @@ fn has_no_result(mnemonic: &str) -> bool {
 
 /// Returns whether LLVM has code for an operation on a target.
 fn exists(operation: &Operation, target: Target) -> bool {
-    !operation.body.contains("atomicrmw usub_cond")
-        || target == Target::Gfx1201 && operation.body.contains("i32 %y ")
+    let is_lacking = target == Target::Gfx1250
+        && [
+            "llvm.amdgcn.fdot2",
+            "llvm.amdgcn.dot4.f32",
+            "llvm.amdgcn.ballot.i64",
+        ]
+        .iter()
+        .any(|name| operation.body.contains(name));
+    !is_lacking
+        && (!operation.body.contains("atomicrmw usub_cond")
+            || target == Target::Gfx1201 && operation.body.contains("i32 %y "))
 }
 
 /// The kernels of a target, and what came of them.
@@ -271,7 +280,7 @@ fn arithmetic() -> impl Fn(Target) -> BTreeSet<&'static str> {
                 .filter(move |case| is_arithmetic(case.mnemonic))
         })
         .collect();
-    move |target| {
+    let on_others = move |target| -> BTreeSet<&'static str> {
         let cases = cases_on(target, &cases).into_iter();
         // One reading gave an operation its name on CDNA, and the other on RDNA.
         let named = cases.map(|(case, mnemonic)| (case.mnemonic, mnemonic));
@@ -280,6 +289,28 @@ fn arithmetic() -> impl Fn(Target) -> BTreeSet<&'static str> {
             !ONLY_IN_GUIDES.iter().any(is_guide)
         });
         plain.map(|(_, mnemonic)| mnemonic).collect()
+    };
+    move |target| {
+        if Target::WAVE64.contains(&target) {
+            return on_others(target);
+        }
+        // The cases need waves of 64. An opcode has the function of those with its operation on other targets.
+        let shared: BTreeSet<String> = Target::WAVE64
+            .iter()
+            .flat_map(|other| {
+                let arithmetic = on_others(*other);
+                let opcodes = modelgpu_amdgcn::opcodes(*other).into_iter();
+                opcodes
+                    .filter(move |opcode| arithmetic.contains(opcode.mnemonic))
+                    .map(|opcode| opcode.operation.into_owned())
+            })
+            .collect();
+        modelgpu_amdgcn::opcodes(target)
+            .into_iter()
+            .filter(|opcode| opcode.standing == Standing::Executed)
+            .filter(|opcode| shared.contains(&*opcode.operation))
+            .map(|opcode| opcode.mnemonic)
+            .collect()
     }
 }
 
