@@ -108,7 +108,9 @@ impl Variant {
 fn variants_of(kernel: &str, level: usize) -> Vec<&'static Variant> {
     let release = Compiler::usual().release;
     if release >= 23 {
-        println!("not run: clang {release} on further targets: amdgcn-run writes no profile of its code");
+        println!(
+            "not run: clang {release} on further targets: amdgcn-run writes no profile of its code"
+        );
         return Vec::new();
     }
     let all: Vec<_> = VARIANTS

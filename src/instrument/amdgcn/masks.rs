@@ -1034,7 +1034,8 @@ impl<'a, 'data> KnownMasks<'a, 'data> {
         let mut rest = 16 * function.stretches.len() + 1024;
         while let Some(stretch) = waiting.pop_first() {
             rest -= 1;
-            let (Some(mut present), Some(start)) = (before[stretch].clone(), self.before.get(stretch))
+            let (Some(mut present), Some(start)) =
+                (before[stretch].clone(), self.before.get(stretch))
             else {
                 continue;
             };

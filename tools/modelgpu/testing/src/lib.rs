@@ -86,9 +86,10 @@ pub fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) -> Vec<
 /// The targets that tests compile for: those that differ much from all others, but gfx1250, which kernels in `testdata` and
 /// a test of its own cover, or all if `ROCOV_TEST_LEVELS` is `all`.
 pub fn compiled_targets() -> impl Iterator<Item = Target> {
+    let has_all = has_all_levels();
     let is_own = |target: &Target| nearest(*target).is_none() && !target.has_wave32_only();
-    let is_own = |target: &Target| has_all_levels() || is_own(target);
-    Target::ALL.into_iter().filter(is_own)
+    let targets = Target::ALL.into_iter();
+    targets.filter(move |target| has_all || is_own(target))
 }
 
 /// Those of a list that the variant with this number is compiled with: one of them, in turn, unless

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use modelgpu_amdgcn::Target;
+use modelgpu_amdgcn::{Generation, Target};
 use modelgpu_testing::{arbitrary, compile_hip, compiled_targets, run, text, tool};
 
 const WORKGROUP: usize = 128;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use modelgpu_amdgcn::{Argument, Launch, LaunchError, Program, Statistics, Target};
+use modelgpu_amdgcn::{Argument, Generation, Launch, LaunchError, Program, Statistics, Target};
 use modelgpu_testing::{compile_hip, compiled_targets};
 
 const BLOCK: u32 = 128;
