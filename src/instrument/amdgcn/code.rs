@@ -308,7 +308,7 @@ impl Seen {
 /// Decodes code of one target and wave size. Half of all instructions are the same as one that came shortly before.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
-    /// The last instruction of each hash of its first word. What is known of it is elsewhere: this fits into the nearest cache.
+    /// The last instruction of each hash of its first word. Facts about it are elsewhere, so that this fits into the nearest cache.
     seen: Vec<Seen>,
     instructions: Vec<Ins>,
     used: Vec<Used>,
