@@ -76,8 +76,67 @@ fn shared() -> String {
     )
 }
 
+/// A kernel that activates all lanes of its waves, and then only lanes that its workgroup does not have.
+fn all_lanes(target: &str) -> String {
+    let [exec, saved, kept, vcc, bits, last] = match target.starts_with("gfx9") {
+        true => ["exec", "s[40:41]", "s[42:43]", "vcc", "b64", "50"],
+        // Clang compiles for waves of 32 there.
+        false => ["exec_lo", "s40", "s42", "vcc_lo", "b32", "25"],
+    };
+    let count = match target.starts_with("gfx9") {
+        true => "v_mbcnt_hi_u32_b32 %0, -1, %0\\n",
+        false => "",
+    };
+    format!(
+        r#"#include "dev.h"
+__global__ void first(u32 *out, u32 n) {{
+  u32 i = global_x(), x = 7;
+  asm volatile(
+      "s_mov_{bits} {saved}, {exec}\n"
+      "s_mov_{bits} {exec}, -1\n"
+      "v_mbcnt_lo_u32_b32 %0, -1, 0\n"
+      "{count}"
+      "v_cmp_lt_u32 {vcc}, {last}, %0\n"
+      "s_and_saveexec_{bits} {kept}, {vcc}\n"
+      "s_cbranch_execz 1f\n"
+      "v_mov_b32 %0, 9\n"
+      "1:\n"
+      "s_mov_{bits} {exec}, {saved}\n"
+      : "+v"(x) : : "s40", "s41", "s42", "s43", "vcc");
+  out[i] = x + n;
+}}
+REGISTER_KERNEL(first);
+"#
+    )
+}
+
+/// Two kernels that call a function by its address.
+const BY_ADDRESS: &str = r#"#include "dev.h"
+using Function = u32 (*)(u32);
+__device__ Function stored;
+__device__ __noinline__ u32 turns(u32 x) { return x % 3 == 1 ? 2 * x : x + 5; }
+__global__ void first(u32 *out, u32 n) {
+  u32 i = global_x();
+  *static_cast<volatile Function *>(&stored) = turns;
+  if (i < n)
+    out[i] = (*static_cast<volatile Function *>(&stored))(i);
+}
+REGISTER_KERNEL(first);
+__global__ void second(u32 *out, u32 n) {
+  u32 i = global_x();
+  if (i < n && stored)
+    out[i] = stored(i + 3);
+}
+REGISTER_KERNEL(second);
+"#;
+
 /// Compares the plain kernels of a source with those that have counters.
 fn check(title: &str, target: &str, source: &str, kernels: &[&str]) {
+    check_in_blocks(128, title, target, source, kernels);
+}
+
+/// As [`check`], in workgroups of so many work-items.
+fn check_in_blocks(items: u32, title: &str, target: &str, source: &str, kernels: &[&str]) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let place = |name: &str| directory.path().join(name);
     let write = |path: &Path, bytes: &[u8]| {
@@ -86,7 +145,7 @@ fn check(title: &str, target: &str, source: &str, kernels: &[&str]) {
     write(&place("buffer"), &[1; 4 * 256]);
     let launches = kernels.iter().map(|kernel| {
         let name = format!("_Z{}{kernel}Pjj", kernel.len());
-        format!("launch {name} 2 1 1 128 1 1 p0 hc8000000\n")
+        format!("launch {name} 2 1 1 {items} 1 1 p0 hc8000000\n")
     });
     let launches: String = launches.collect();
     let spec = format!("buf {}\n{launches}", place("buffer").display());
@@ -126,5 +185,25 @@ fn counters_of_kernels_that_share_functions_stay_apart() {
             &shared(),
             &["first", "second", "third", "second"],
         );
+    }
+}
+
+#[test]
+fn lanes_that_a_workgroup_lacks_are_marked() {
+    for target in TARGETS {
+        let items = match target.starts_with("gfx9") {
+            true => 40,
+            false => 20,
+        };
+        check_in_blocks(items, "lanes", target, &all_lanes(target), &["first"]);
+    }
+}
+
+#[test]
+fn a_kernel_that_was_not_launched_did_not_run() {
+    for target in TARGETS {
+        for kernels in [&["first"][..], &["first", "second"]] {
+            check("by_address", target, BY_ADDRESS, kernels);
+        }
     }
 }

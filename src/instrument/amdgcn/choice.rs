@@ -434,8 +434,7 @@ impl Calls {
             lanes.add(of_lanes)?;
         }
         let (waves, lanes) = (waves.finish()?, lanes.finish()?);
-        let mut all = 0..function.all.len();
-        let is_branch_goal = all.any(|from| function.following(from).any(|next| next == 0));
+        let is_branch_goal = function.comes_back();
         let is_long = waves.len().max(lanes.len()) > MAX_TERMS;
         let is_known = !self.callers[number].is_empty() && !is_branch_goal && !is_long;
         is_known.then(|| (Rc::new(waves), lanes))

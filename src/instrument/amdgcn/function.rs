@@ -133,6 +133,11 @@ impl<'data> Function<'data> {
         self.number_at(self.all[number].target()?)
     }
 
+    /// Returns whether code of the function leads back to its first instruction.
+    pub(super) fn comes_back(&self) -> bool {
+        (0..self.all.len()).any(|from| self.following(from).any(|next| next == 0))
+    }
+
     /// The numbers of the instructions that follow one in this function. Calls return.
     pub(super) fn following(&self, number: usize) -> impl Iterator<Item = usize> {
         let ins = &self.all[number];

@@ -1,7 +1,8 @@
 //! The plan of a group that only notes where waves and lanes came: registers and words of memory for its marks.
 //!
-//! Outside of loops, a mark is a store to a word of its own: the active lanes write there what is not 0. In a loop, it is a bit
-//! of a scalar register, and one atomic operation brings 32 of them to memory when the wave ends.
+//! A mark is a store to a word of its own, where the active lanes write what is not 0: outside of loops in a kernel, if all of
+//! its marks are there and few, or if its lanes may be none. Any other mark is a bit of a scalar register, and one atomic
+//! operation brings 32 of them to memory when the wave ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -112,9 +113,11 @@ impl<'a, 'data> Marking<'a, 'data> {
         }
     }
 
-    /// Each wave of its kernel begins there.
+    /// Each wave of the group begins there. A group that is not closed may have several kernels.
     fn is_first(&self, mark: &Mark) -> bool {
-        mark.is_active && mark.depth == 0 && is_first(self.group.functions, mark.key.0, mark.key.1)
+        let functions = self.group.functions;
+        let is_start = mark.is_active && mark.depth == 0;
+        is_start && self.group.is_closed && is_first(functions, mark.key.0, mark.key.1)
     }
 
     /// It can be a store: other code neither comes there nor has the registers of the address.

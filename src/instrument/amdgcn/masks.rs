@@ -908,8 +908,13 @@ pub(super) fn find_active(
         found.stretches[stretch].is_active = true;
     }
     for (number, stretch) in found.stretches.iter_mut().enumerate() {
+        // A mask may have a name whose lanes come from one that is not known.
+        let is_of_entry = |mask: Mask| {
+            let bound = mask.bound();
+            bound.is_some_and(|set| is_within(set, Set::Entry, &known.parents))
+        };
         let exec = known.before.get(number).map(|state| state.exec);
-        stretch.is_bounded = exec != Some(Mask::Unknown);
+        stretch.is_bounded = exec.is_none_or(is_of_entry);
     }
     found
 }
@@ -1033,7 +1038,7 @@ impl<'a, 'data> KnownMasks<'a, 'data> {
         }
         let mut rest = 16 * function.stretches.len() + 1024;
         while let Some(stretch) = waiting.pop_first() {
-            rest -= 1;
+            rest = rest.saturating_sub(1);
             let (Some(mut present), Some(start)) =
                 (before[stretch].clone(), self.before.get(stretch))
             else {
@@ -1523,7 +1528,10 @@ impl Step {
         });
         let value = decoded.and_then(|decoded| constant(&decoded, decoded.src[0]));
         let is_set = name.starts_with("s_or_saveexec") || name.starts_with("s_mov_");
+        // In waves of 32, no lanes have the high half.
+        let is_low = decoded.is_some_and(|decoded| decoded.dst == Operand::EXEC);
         let is_set = is_set && value.is_some_and(|value| value != 0);
+        let is_set = is_set && (is_low || name.starts_with("s_or_saveexec"));
         let is_present = match exec {
             Mask::Is(set) => present.has(set, parents) || exec == earlier && present.is_active,
             Mask::PartOf(_) | Mask::Unknown => false,

@@ -150,7 +150,7 @@ pub(super) struct MarkMask {
     pub(super) bit: u16,
 }
 
-/// MarkPlan of the places that waves or lanes have come to.
+/// The marks of the places that waves or lanes come to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MarkPlan {
     /// A pair of scalar registers with an address, and the vector register with the distance from it to the first word: a kernel

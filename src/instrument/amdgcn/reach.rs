@@ -19,7 +19,7 @@ use super::plan::Kind;
 use crate::instrument::dominators::{DominatorTree, immediate_dominators};
 
 /// The most nodes of a function whose marks are left out: the time may be the square of it.
-const MAX_NODES: usize = 1 << 14;
+const MAX_NODES: usize = 1 << 12;
 /// The most marks that a place follows from.
 const MAX_TERMS: usize = 64;
 
@@ -402,6 +402,9 @@ fn marks_of_entry(
     number: usize,
     stretches: &[Vec<StretchMarks>],
 ) -> Option<StretchMarks> {
+    if functions[number].comes_back() {
+        return None;
+    }
     let (mut waves, mut lanes) = (BTreeSet::new(), BTreeSet::new());
     for (caller, call) in &calls.callers[number] {
         let stretch = functions[*caller].stretch_of(*call);

@@ -206,7 +206,7 @@ impl Limits {
     pub(super) fn new(group: &Group<'_, '_>, may_borrow: bool) -> Self {
         let (target, lanes) = (group.target, group.lanes);
         let is_gfx9 = target.generation() == Generation::Gfx9;
-        // All modelled targets of gfx9 have one file for vector registers and accumulators.
+        // All targets of gfx9 whose code can be instrumented have one file for vector registers and accumulators.
         let is_unified = is_gfx9;
         let mut used = group.used;
         let mut first_accumulator = 0;
