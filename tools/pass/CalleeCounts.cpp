@@ -367,10 +367,11 @@ void returnCounts(Module &M, const GpuTarget &Target, Returning &Comes,
     if (Counted.Updates.empty())
       continue;
     // The marks of inlined functions and of callees go before the return, too.
+    Counted.splitAtEnds(Comes);
+    AM.invalidate(*F, PreservedAnalyses::none());
     if (Callers.contains(F))
       Counted.testBeforeLoops(Target, Comes,
                               AM.getResult<UniformityInfoAnalysis>(*F));
-    Counted.splitAtEnds(Comes);
     accumulate(Counted, Target, LoopFacts::of(*F, AM), /*Known=*/nullptr,
                [&](Instruction *Before, ArrayRef<LaneCount> Lanes) {
                  markCounts(Counted.Words, Before, Lanes);

@@ -205,12 +205,13 @@ public:
     for (CountedFunction &Counted : All) {
       Counted.MayMark = false;
       UniformityInfo *Known = nullptr;
+      Counted.splitAtEnds(Comes);
+      FAM.invalidate(*Counted.F, PreservedAnalyses::none());
       if (Optimised) {
         Known = &FAM.getResult<UniformityInfoAnalysis>(*Counted.F);
         Counted.findUniform(*Known);
         Counted.testBeforeLoops(*Target, Comes, *Known);
       }
-      Counted.splitAtEnds(Comes);
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
         addToCopy(*Target, Copies, Counted, Before, Counts);
       };
