@@ -67,7 +67,7 @@ impl ComputeUnits {
                 units_per_xcc: 64,
                 simds_per_unit: 2,
             },
-            // No document has these numbers. A unit has four SIMDs (LLVM's `getEUsPerCU`).
+            // These numbers are assumed. A unit has four SIMDs (LLVM's `getEUsPerCU`).
             Target::Gfx1250 => Self {
                 xccs: 1,
                 engines_per_xcc: 8,

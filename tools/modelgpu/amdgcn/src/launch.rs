@@ -37,14 +37,14 @@ const LDS_GARBAGE: u8 = 0xa5;
 
 /// The trap registers with a workgroup's id (Y in the low half and Z in the high one, then X), and between
 /// them one with the wave's number from bit 25 on (LLVM's AMDGPUUsage, "Architected SGPRs").
-/// The workgroup's place in its cluster, on gfx1250.
-const TTMP6: Operand = Operand(108 + 6);
-
 const TTMP7: Operand = Operand(108 + 7);
 
 const TTMP8: Operand = Operand(108 + 8);
 
 const TTMP9: Operand = Operand(108 + 9);
+
+/// The workgroup's place in its cluster, on gfx1250.
+const TTMP6: Operand = Operand(108 + 6);
 
 /// Instructions of a thread without any progress of the dispatch after which it is called stuck.
 pub const STUCK: u64 = 1 << 24;

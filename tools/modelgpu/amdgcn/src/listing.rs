@@ -18,7 +18,7 @@ pub struct Listed {
     /// several registers. The three-source encoding always has three, though some instructions read
     /// fewer.
     pub operands: Vec<u16>,
-    /// The constant of an operand with code 255, or 254 on gfx1250.
+    /// The constant of an operand with code 255, or 0xfffd on gfx1250.
     pub literal: u64,
     /// SIMM16, branch displacement in dwords, or the memory offset in bytes.
     pub immediate: i32,

@@ -30,6 +30,15 @@ pub(crate) fn complete(
 ) {
     let name = instruction.mnemonic;
     let is_gfx9 = target.generation() == Generation::Gfx9;
+    if target == Target::Gfx1250 {
+        let second = instruction.second.iter_mut();
+        let sources = second.flat_map(|second| &mut second.src);
+        for source in instruction.src.iter_mut().chain(sources) {
+            if source.0 == 254 {
+                *source = Operand::LITERAL64;
+            }
+        }
+    }
     if name.starts_with("s_") {
         complete_scalar(instruction);
     }

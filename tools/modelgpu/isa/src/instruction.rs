@@ -113,13 +113,25 @@ impl Instruction {
         if banks == Banks::default() {
             return self;
         }
-        (self.dst, self.src) = banks.select(self.facts, self.dst, self.src);
+        if self.mnemonic.starts_with("ds_cmpstore_") {
+            // The data are in the order of the encoding there.
+            self.src.swap(1, 2);
+            (self.dst, self.src) = banks.select(self.facts, self.dst, self.src);
+            self.src.swap(1, 2);
+        } else {
+            (self.dst, self.src) = banks.select(self.facts, self.dst, self.src);
+        }
         if self.facts.group == Group::Buffer {
             // The data have the place of the result.
             self.src[1] = self.dst;
         }
         if let Some(second) = &mut self.second {
+            let encoded = second.src[1];
             (second.dst, second.src) = banks.select(second.facts, second.dst, second.src);
+            if second.mnemonic.starts_with("v_fmamk_") {
+                // The register comes last, behind the constant.
+                second.src[1] = encoded.in_bank(banks.source(2));
+            }
         }
         if let Some(scales) = &mut self.matrix.scales {
             for (place, source) in scales.sources.iter_mut().enumerate() {

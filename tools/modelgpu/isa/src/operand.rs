@@ -34,8 +34,9 @@ impl Operand {
     pub const SCC: Self = Self(253);
     /// The constant after the instruction.
     pub const LITERAL: Self = Self(255);
-    /// The constant of 64 bits after the instruction, on gfx1250.
-    pub const LITERAL64: Self = Self(254);
+    /// The constant of 64 bits after the instruction, on gfx1250, which encodes it as 254. That is another operand on
+    /// other targets.
+    pub const LITERAL64: Self = Self(0xfffd);
     /// The start of the wave's scratch among flat addresses, on gfx1250.
     pub const FLAT_SCRATCH_BASE: Self = Self(230);
     /// The high half of it.

@@ -102,7 +102,7 @@ impl Target {
         const GFX11_GENERIC: u32 = 0x54;
         /// Code that is common to all of RDNA 4.
         const GFX12_GENERIC: u32 = 0x59;
-        /// Code for gfx1250 and its successors (LLVM 22's `EF_AMDGPU_MACH_AMDGCN_GFX12_5_GENERIC`).
+        /// Code for gfx1250 and its successors (LLVM 23's `EF_AMDGPU_MACH_AMDGCN_GFX12_5_GENERIC`).
         const GFX12_5_GENERIC: u32 = 0x5b;
         match flags & 0xff {
             0x2f => Some(Self::Gfx906),

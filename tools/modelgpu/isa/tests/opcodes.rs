@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use modelgpu_isa::{Target, opcode, opcodes};
+use modelgpu_isa::{Target, decode, opcode, opcodes};
 
 #[test]
 fn tables_are_what_their_script_generates() {
@@ -55,5 +55,18 @@ fn a_number_has_the_mnemonic_that_it_was_looked_up_by() {
                 opcodes(target).find(|(other, place, _)| (*other, *place) == (encoding, found));
             assert_eq!(back, Some((encoding, found, mnemonic)), "{target} {number}");
         }
+    }
+}
+
+/// `v_mov_b32` of operand 254: a constant of 64 bits on gfx1250, and `src_lds_direct` or no operand elsewhere (llvm-mc).
+#[test]
+fn only_gfx1250_has_constants_of_64_bits() {
+    for target in Target::ALL {
+        let decoded = decode([0x7e00_02fe, 1, 2, 3], target).expect("v_mov_b32");
+        let size = match target {
+            Target::Gfx1250 => 12,
+            _ => 4,
+        };
+        assert_eq!(decoded.size, size, "{target}");
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Identity {
     pub(crate) gws_resources: u32,
     /// The memory has error correction.
     pub(crate) has_ecc: bool,
-    /// The driver lets a process switch the retrying of page faults (XNACK) on. From GFX 10 on it does not.
+    /// The driver lets a process switch the retrying of page faults (XNACK) on: from gfx90a on, on CDNA.
     pub(crate) has_xnack: bool,
     /// The versions of the blocks of graphics and compute, of copies, and of the interface to the bus, as the driver
     /// reads them from the discovery table (`amdgpu_discovery.c` in the Linux kernel).
@@ -150,19 +150,19 @@ pub(crate) fn identity(target: Target) -> Identity {
             blocks: blocks([12, 0, 1], [7, 0, 1], [6, 3, 1]),
             caches: &[32, 8192, 65_536],
         },
-        // No released driver has this processor. The version, the size of waves and XNACK are LLVM's; the other numbers
-        // are assumed.
+        // The driver calls its GC 12.1.0 (`amdgpu_discovery.c`). The size of waves is LLVM's. The id, the caches and the other
+        // blocks are assumed.
         Target::Gfx1250 => Identity {
             gfx_version: 12_05_00,
             device_id: 0x75b0,
-            family: 153,
+            family: 152,
             wave_size: 32,
             waves_per_simd: 16,
             arrays_per_engine: 2,
             gws_resources: 0,
             has_ecc: true,
             has_xnack: true,
-            blocks: blocks([12, 5, 0], [7, 1, 0], [6, 3, 1]),
+            blocks: blocks([12, 1, 0], [7, 1, 0], [6, 3, 1]),
             caches: &[32, 4096, 262_144],
         },
     }

@@ -19,9 +19,17 @@ pub(crate) fn warn_of_unknown_targets(targets: &[Target]) {
         // SAFETY: the callback matches the signature and `search` outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
         if let (Some(path), false) = (&search.runtime, search.found) {
+            let step = match target {
+                Target::Gfx1250 => {
+                    "it needs a release after 7.2.4; amdgcn-run executes its kernels"
+                }
+                _ => {
+                    "gfx942 and gfx1100 need ROCr 6, gfx950 and gfx1201 ROCr 7: tools/stacks unpacks one beside the \
+                     installed and runs a program on it"
+                }
+            };
             log::message(&format!(
-                "{path} does not know {target}: it will leave those GPUs out (gfx942 and gfx1100 need ROCr 6, gfx950 and gfx1201 ROCr 7, and gfx1250 a release after 7.2.4: tools/stacks unpacks one beside the \
-                 installed and runs a program on it)"
+                "{path} does not know {target}: it will leave those GPUs out ({step})"
             ));
         }
     }

@@ -53,22 +53,20 @@ const TWO_RELATIVE: Operation =
     Operation::Refused("moves between two registers that M0 selects, which the model lacks");
 const ASKS: Operation = Operation::Refused("asks for values of the driver, which HIP never does");
 const PRODUCTS: Operation =
-    Operation::Refused("multiplies matrices in gfx1250's layouts, which no document has yet");
+    Operation::Refused("multiplies matrices in gfx1250's layouts, which the model lacks");
 const TENSORS: Operation =
-    Operation::Refused("moves a tensor by a descriptor that no document has yet");
+    Operation::Refused("moves a tensor by a descriptor, which the model lacks");
 const CLUSTERS: Operation = Operation::Refused("belongs to clusters, which the model lacks");
 const MONITOR: Operation =
     Operation::Refused("waits for a change of memory, which the model lacks");
 const LDS_BARRIERS: Operation = Operation::Refused("uses a barrier in LDS, which the model lacks");
-const TRANSPOSES: Operation = Operation::Refused(
-    "moves elements between lanes in gfx1250's layouts, which no document has yet",
-);
+const TRANSPOSES: Operation =
+    Operation::Refused("moves elements between lanes in gfx1250's layouts, which the model lacks");
 const APPROXIMATES: Operation =
-    Operation::Refused("approximates a function to a precision that no document has yet");
-const SMALL: Operation = Operation::Refused(
-    "converts numbers of few bits in gfx1250's layouts, which no document has yet",
-);
-const PERMUTES: Operation = Operation::Refused("moves values in a way that no document has yet");
+    Operation::Refused("approximates a function to a precision that the model lacks");
+const SMALL: Operation =
+    Operation::Refused("converts numbers of few bits in gfx1250's layouts, which the model lacks");
+const PERMUTES: Operation = Operation::Refused("moves values in a way that the model lacks");
 const SUMS: Operation = Operation::Refused("joins a sum and a comparison, which Clang never does");
 const PADDING: Operation = Operation::Refused("marks the end of the code");
 

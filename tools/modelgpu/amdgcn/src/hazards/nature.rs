@@ -7,11 +7,9 @@ use modelgpu_isa::{AccessKind, File, Flow, Generation, Instruction, Operand, Tar
 /// The first vector register among the slots. The slots before it are those of scalar registers, VCC, M0 and EXEC.
 pub(super) const VECTORS: u16 = 128;
 /// The first accumulation register among the slots.
-pub(super) const ACCUMULATORS: u16 = VECTORS + 256;
-/// The first vector register of the other banks among the slots.
-const BANKS: u16 = ACCUMULATORS + 256;
+pub(super) const ACCUMULATORS: u16 = VECTORS + 1024;
 /// The number of slots, with room behind the last register for a wide access.
-pub(super) const SLOTS: usize = BANKS as usize + 768 + 32;
+pub(super) const SLOTS: usize = ACCUMULATORS as usize + 256 + 32;
 
 pub(super) const VCC: u16 = 106;
 pub(super) const M0: u16 = 124;
@@ -147,8 +145,9 @@ pub(crate) struct Nature {
 pub(super) fn slot(operand: Operand) -> Option<u16> {
     match operand.0 {
         code @ 0..128 => Some(code),
-        code @ 256..768 => Some(code - 256 + VECTORS),
-        code @ 768..1536 => Some(code - 768 + BANKS),
+        code @ 256..512 => Some(code - 256 + VECTORS),
+        code @ 512..768 => Some(code - 512 + ACCUMULATORS),
+        code @ 768..1536 => Some(code - 768 + VECTORS + 256),
         _ => None,
     }
 }
@@ -164,8 +163,7 @@ pub(super) fn name(slot: u16) -> String {
         108..124 => format!("ttmp{}", slot - 108),
         0..VECTORS => format!("s{slot}"),
         VECTORS..ACCUMULATORS => format!("v{}", slot - VECTORS),
-        ACCUMULATORS..BANKS => format!("a{}", slot - ACCUMULATORS),
-        _ => format!("v{}", slot - BANKS + 256),
+        _ => format!("a{}", slot - ACCUMULATORS),
     }
 }
 
@@ -181,7 +179,6 @@ impl Nature {
                     let first = access.first
                         + match access.file {
                             File::Scalar => 0,
-                            File::Vector if access.first >= 256 => BANKS - 256,
                             File::Vector => VECTORS,
                             File::Accumulator => ACCUMULATORS,
                         };

@@ -6,7 +6,7 @@ use crate::objdump::Printed;
 
 /// The operand codes for a literal constant after the instruction: of 32 and of 64 bits.
 const LITERAL: u16 = 255;
-const LITERAL64: u16 = 254;
+const LITERAL64: u16 = 0xfffd;
 /// The largest literal that the instruction itself can hold.
 const SHORT_LITERAL: u64 = 0xffff;
 

@@ -57,6 +57,16 @@ KERNEL void scratch_of_others(const u64 *in, u64 *out) {
   out[item()] = *reinterpret_cast<volatile u64 *>(other);
 }
 
+// All work-items of a wave read the scratch of its first one.
+KERNEL void scratch_of_one(const u64 *in, u64 *out) {
+  volatile u64 own = in[item()];
+  SHARED u64 places[64];
+  places[item() % 64] = reinterpret_cast<u64>(&own);
+  __builtin_amdgcn_wave_barrier();
+  const u64 first = places[item() % 64 & ~31];
+  out[item()] = *reinterpret_cast<volatile u64 *>(first);
+}
+
 KERNEL void long_integers(const u64 *in, u64 *out) {
   const u64 a = in[item()], b = a * 0x9e3779b97f4a7c15;
   const long long c = a, d = b;

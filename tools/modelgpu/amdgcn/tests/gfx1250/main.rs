@@ -97,6 +97,9 @@ const KERNELS: &[(&str, &[&str], Expected)] = &[
     ("scratch_of_others", &["flat_load_b64"], |input, item| {
         input[item ^ 1]
     }),
+    ("scratch_of_one", &["flat_load_b64"], |input, item| {
+        input[item & !31]
+    }),
     (
         "long_integers",
         &["v_mul_u64", "v_min_u64", "v_max_i64", "v_mad_nc_u64_u32"],

@@ -40,7 +40,7 @@ pub(crate) enum Bounds {
     NotEmpty,
     /// The offset is below the number of records.
     Bytes,
-    /// That of records on gfx1250, which no document has yet.
+    /// That of records on gfx1250, which the model lacks.
     Unknown,
 }
 

@@ -442,13 +442,13 @@ impl Addresses {
 
     /// The lane whose scratch a lane points at, if it points at scratch.
     pub(super) fn owner(&self, lane: usize, instruction: &Instruction, wave: &Wave) -> usize {
+        if self.segment != Segment::Flat {
+            return lane;
+        }
         let start = self
             .vector(lane, instruction, wave)
             .wrapping_add(self.scalar);
-        let owner = wave.apertures.owner(start, lane);
-        owner
-            .filter(|_| self.segment == Segment::Flat)
-            .unwrap_or(lane)
+        wave.apertures.owner(start, lane).unwrap_or(lane)
     }
 
     /// The memory that a lane points at, and the address or offset in it.

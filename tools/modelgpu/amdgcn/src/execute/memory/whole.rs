@@ -59,22 +59,36 @@ impl Span {
     fn set(&mut self, lanes: u64, addresses: &Addresses, instruction: &Instruction, wave: &Wave) {
         let register = instruction.src[0].vector_index().unwrap_or_default();
         let vectors = &wave.vectors;
-        let mut scaled = [[0; LANES]; 2];
-        if let VectorPart::Elements(size) = addresses.vector {
-            let [low, high] = &mut scaled;
-            for ((low, high), number) in low.iter_mut().zip(high).zip(&vectors[register]) {
-                let bytes = elements(*number, size);
-                (*low, *high) = (bytes as u32, (bytes >> 32) as u32);
-            }
-        }
         let [low, high] = match addresses.vector {
             VectorPart::Absent => [&ZEROS, &ZEROS],
             VectorPart::Word => [&vectors[register], &ZEROS],
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
-            VectorPart::Elements(_) => scaled.each_ref(),
+            VectorPart::Elements(size) => {
+                return self.set_elements(size, &vectors[register], lanes, addresses, wave);
+            }
         };
         let Addresses { base, bits, .. } = *addresses;
         SPAN.for_wave(wave).call(low, high, base, bits, lanes, self);
+    }
+
+    /// As [`Self::set`], for the numbers of elements of `size` bytes.
+    #[cold]
+    fn set_elements(
+        &mut self,
+        size: u8,
+        numbers: &[u32; LANES],
+        lanes: u64,
+        addresses: &Addresses,
+        wave: &Wave,
+    ) {
+        let (mut low, mut high) = ([0; LANES], [0; LANES]);
+        for ((low, high), number) in low.iter_mut().zip(&mut high).zip(numbers) {
+            let bytes = elements(*number, size);
+            (*low, *high) = (bytes as u32, (bytes >> 32) as u32);
+        }
+        let Addresses { base, bits, .. } = *addresses;
+        SPAN.for_wave(wave)
+            .call(&low, &high, base, bits, lanes, self);
     }
 
     /// If all addresses lie in an aperture, with and without the base, makes them offsets in it and returns
@@ -146,7 +160,10 @@ pub(super) fn execute(
         {
             scratch(lanes, action, instruction, wave, span)
         }
-        Segment::Flat if span.leave(wave.apertures.private, addresses.offset()) => {
+        Segment::Flat
+            if !wave.apertures.private_has_lane
+                && span.leave(wave.apertures.private, addresses.offset()) =>
+        {
             scratch(lanes, action, instruction, wave, span)
         }
         Segment::Flat if span.leave(wave.apertures.shared, addresses.offset()) => {
