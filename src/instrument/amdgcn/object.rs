@@ -157,9 +157,13 @@ impl<'data> Object<'data> {
             .into());
         }
         let flags = header.e_flags(endian).0;
-        let target = Target::from_elf_flags(flags).filter(|target| SUPPORTED.contains(target));
-        let target = target.ok_or_else(|| Refusal::Target {
-            target: format!("EF_AMDGPU_MACH {:#x}", flags & 0xff),
+        let known = Target::from_elf_flags(flags);
+        let supported = known.filter(|target| SUPPORTED.contains(target));
+        let target = supported.ok_or_else(|| Refusal::Target {
+            target: known.map_or_else(
+                || format!("EF_AMDGPU_MACH {:#x}", flags & 0xff),
+                |target| target.to_string(),
+            ),
             supported: Target::list(&SUPPORTED),
         })?;
         let mut object = Self {
