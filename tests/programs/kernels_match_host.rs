@@ -1,5 +1,6 @@
 //! Every kernel of testdata/kernels gives on the modelled GPU the results of its source on the
 //! host: equal bytes in every buffer and equal counts in every function, whichever way it counts.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use std::path::{Path, PathBuf};
 
