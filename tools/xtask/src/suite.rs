@@ -28,7 +28,7 @@ all tests and fuzz targets. Arguments after -- go to `cargo test`, to run some o
   --stacks none     fetch nothing
   --clang RELEASE   also fetch this release of clang, unless tools/setup installs it, and run the
                     programs of the newest runtime compiled by it; may be repeated
-  --fuzz SECONDS    run each fuzz target for SECONDS (default 3; 0 runs none)";
+  --fuzz SECONDS    run each fuzz target for SECONDS (default 2; 0 runs none)";
 
 /// The bytes that librocov.so may have without symbols: the limit is 2 MiB.
 const LIBRARY_MAX: u64 = 2_097_152;
@@ -86,7 +86,7 @@ impl Options {
         let mut options = Self {
             stacks: Stacks::Default,
             clangs: Vec::new(),
-            fuzz: "3".to_owned(),
+            fuzz: "2".to_owned(),
             tests: Vec::new(),
         };
         let mut rest = arguments.iter().map(String::as_str);
@@ -494,7 +494,7 @@ mod tests {
     fn options_have_the_defaults_of_the_usage() {
         let options = parse("").expect("options").expect("not the help");
         assert_eq!(options.stacks, Stacks::Default);
-        assert_eq!(options.fuzz, "3");
+        assert_eq!(options.fuzz, "2");
         assert_eq!(options.clangs, [""; 0]);
         assert_eq!(parse("--stacks none --help"), Ok(None));
     }
