@@ -93,15 +93,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         let is_known = |stretch: usize| stretch == 0 && entry.is_some();
         let stretches = &function.stretches;
         choice.checked.0[number] = vec![false; stretches.len()];
-        // The blocks: each has the number of its first stretch.
-        let mut blocks = Vec::new();
-        let mut block_of = Vec::with_capacity(stretches.len());
-        for (index, stretch) in stretches.iter().enumerate() {
-            if stretch.starts_block || blocks.is_empty() {
-                blocks.push(index);
-            }
-            block_of.push(blocks.len() - 1);
-        }
+        let (blocks, block_of) = function.blocks();
         // A function that calls itself is a loop, too.
         let checked = |stretch: usize| {
             let is_entry = calls.may_recur[number] && stretch == 0;

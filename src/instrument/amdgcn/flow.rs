@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use modelgpu_isa::{Condition, Flow};
+use modelgpu_isa::Flow;
 
 use super::function::Function;
 use super::lanes::{LaneEnd, LaneWays};
@@ -84,20 +84,11 @@ impl Graph {
             }
             let ins = &function.all[last];
             // No lane takes a way that only leads on without lanes.
-            let condition = match ins.flow {
-                Flow::Branch { condition, .. } => condition,
-                _ => None,
-            };
             let goal = function.goal(last);
-            let goals = function.following(last).filter(|next| {
-                let is_taken = Some(*next) == goal;
-                match condition {
-                    _ if !of_lanes || goal == Some(last + 1) => true,
-                    Some(Condition::Execz) => !is_taken,
-                    Some(Condition::Execnz) => is_taken,
-                    _ => true,
-                }
-            });
+            let without_lanes = function.is_taken_without_lanes(last);
+            let without_lanes = without_lanes.filter(|_| of_lanes);
+            let goals = function.following(last);
+            let goals = goals.filter(|next| without_lanes != Some(Some(*next) == goal));
             let is_kept = !of_lanes || function.kept_calls.contains_key(&last);
             let is_parted = ins.is_call() && (!is_kept || callees_end)
                 || of_lanes && range.clone().any(|number| function.all[number].writes_exec);

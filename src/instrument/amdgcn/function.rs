@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use modelgpu_isa::{Flow, Operand};
+use modelgpu_isa::{Condition, Flow, Operand};
 
 use super::calls::{Sources, Ways};
 use super::code::{Code, Decoder, Index, Ins, NamedCode, Scalars, Used};
@@ -131,6 +131,33 @@ impl<'data> Function<'data> {
     /// The number of the instruction that a direct branch leads to.
     pub(super) fn goal(&self, number: usize) -> Option<usize> {
         self.number_at(self.all[number].target()?)
+    }
+
+    /// Returns whether waves without an active lane take the branch at an instruction, which looks for one, while other waves do
+    /// the opposite. `None` for any other instruction, and if the branch leads to the next one.
+    pub(super) fn is_taken_without_lanes(&self, number: usize) -> Option<bool> {
+        let Flow::Branch { condition, .. } = self.all[number].flow else {
+            return None;
+        };
+        let is_taken = match condition? {
+            Condition::Execz => true,
+            Condition::Execnz => false,
+            _ => return None,
+        };
+        (self.goal(number) != Some(number + 1)).then_some(is_taken)
+    }
+
+    /// The blocks: the first stretch of each, and the block of each stretch.
+    pub(super) fn blocks(&self) -> (Vec<usize>, Vec<usize>) {
+        let mut starts = Vec::new();
+        let mut block_of = Vec::with_capacity(self.stretches.len());
+        for (index, stretch) in self.stretches.iter().enumerate() {
+            if stretch.starts_block || starts.is_empty() {
+                starts.push(index);
+            }
+            block_of.push(starts.len() - 1);
+        }
+        (starts, block_of)
     }
 
     /// Returns whether code of the function leads back to its first instruction.

@@ -13,13 +13,11 @@ use super::function::Function;
 use super::marking;
 use super::pending;
 use super::plan::{
-    Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, MarkWay, OFFSET, OnTheWay, Plan,
+    Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, MarkWay, OFFSET, OnTheWay, Plan, WORD,
 };
 use super::text::{Goal, Label, Text};
 use crate::support::counting::Counting;
 
-/// The bytes of a counter in memory.
-const WORD: u32 = 8;
 /// The words between a branch and the code out of line that it leads to, at most.
 const POOL: usize = 8000;
 /// Kernels begin at multiples of 256 bytes ("Kernel Descriptor" in LLVM's AMDGPUUsage), functions at those of a cache line.
@@ -1135,7 +1133,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             let first = marks.bits.first().map_or(marks.word, |bits| bits.word);
             encoder.address(text, base, Goal::Counter(first));
             marking::add(text, encoder, marks, data, |word| {
-                (base, offset, ((word - first) * u64::from(WORD)) as u32)
+                (base, offset, ((word - first) * WORD) as u32)
             });
         }
         self.flush_spread(text, base, offset, data);
@@ -1245,7 +1243,7 @@ impl Address {
             self.word = Some(word);
             return 0;
         };
-        let offset = (word - known) * u64::from(WORD);
+        let offset = (word - known) * WORD;
         if offset <= MAX_OFFSET.into() {
             return offset as u32;
         }

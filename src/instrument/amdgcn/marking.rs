@@ -1,11 +1,8 @@
 //! The instructions of marks.
 
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, Source};
-use super::plan::{MarkPlan, MarkWay, Plan};
+use super::plan::{MarkPlan, MarkWay, Plan, WORD};
 use super::text::{Goal, Text};
-
-/// The bytes of a word in memory.
-const WORD: u64 = 8;
 
 /// Sets the registers of marks to their start: at that of a wave of a kernel, or of a function.
 pub(super) fn begin(text: &mut Text, plan: &Plan, marks: &MarkPlan) {

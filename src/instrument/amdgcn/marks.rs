@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use modelgpu_isa::{Condition, Flow};
+use modelgpu_isa::Flow;
 
 use super::choice::{CheckedStretches, Choice, Key, Term, is_first};
 use super::encoder::{Encoder, MAX_OFFSET, PAIR};
@@ -17,14 +17,13 @@ use super::function::Function;
 use super::map::Sum;
 use super::plan::{
     Home, KEPT_VALUES, Kind, MarkBits, MarkMask, MarkPlan, MarkWay, ON_THE_WAY, OnTheWay, Plan,
+    WORD,
 };
 use super::reach::{ChosenMarks, Mark, reach};
 use super::registers::{Free, Group, Limits, plan_chosen};
 
 /// The bits of a scalar register.
 const BITS: usize = 32;
-/// The bytes of a word in memory.
-const WORD: u64 = 8;
 /// The most marks that are stores: their offsets are constants.
 const MAX_STORES: usize = (MAX_OFFSET as u64 / WORD) as usize;
 /// The most stores of a wave, roughly: others are bits.
@@ -85,16 +84,7 @@ fn counters(reach: &ChosenMarks) -> Choice {
 /// Returns whether a stretch ends with a branch that waves without an active lane take, and does nothing else with EXEC.
 fn is_branch_of_empty(function: &Function<'_>, stretch: usize) -> bool {
     let last = function.instructions_of(stretch).last();
-    last.is_some_and(|last| {
-        let is_branch = matches!(
-            function.all[last].flow,
-            Flow::Branch {
-                condition: Some(Condition::Execz),
-                ..
-            }
-        );
-        is_branch && function.goal(last) != Some(last + 1)
-    })
+    last.is_some_and(|last| function.is_taken_without_lanes(last) == Some(true))
 }
 
 /// The assignment of registers and words to marks.

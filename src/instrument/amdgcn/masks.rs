@@ -1055,20 +1055,12 @@ impl<'a, 'data> KnownMasks<'a, 'data> {
                 step.follow(function, &mut present, [earlier, state.exec], parents);
             }
             let Some(last) = range.last() else { continue };
-            let ins = &function.all[last];
-            let goal = function.goal(last).filter(|goal| *goal != last + 1);
+            let goal = function.goal(last);
+            let without_lanes = goal.and_then(|_| function.is_taken_without_lanes(last));
             for next in function.following(last) {
                 let is_taken = Some(next) == goal;
                 let mut behind = present.clone();
-                let condition = match ins.flow {
-                    Flow::Branch { condition, .. } if goal.is_some() => condition,
-                    _ => None,
-                };
-                let is_active = match condition {
-                    Some(modelgpu_isa::Condition::Execz) => Some(!is_taken),
-                    Some(modelgpu_isa::Condition::Execnz) => Some(is_taken),
-                    _ => None,
-                };
+                let is_active = without_lanes.map(|is_empty| is_empty != is_taken);
                 behind.is_active = is_active.unwrap_or(behind.is_active);
                 if let Mask::Is(set) = state.exec {
                     behind.note(set, is_active, parents);

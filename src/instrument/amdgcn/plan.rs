@@ -8,6 +8,9 @@ use super::encoder::Encoder;
 use super::map::Sum;
 use crate::support::counting::Counting;
 
+/// The bytes of a counter or of a mark in memory.
+pub(super) const WORD: u64 = 8;
+
 /// The registers that bring counts to memory: an offset, and the 64 bits that are added there.
 pub(super) const OFFSET: u16 = 1;
 pub(super) const DATA: u16 = 2;

@@ -8,8 +8,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use modelgpu_isa::{Condition, Flow};
-
 use super::choice::{Calls, Key};
 use super::flow::{Edge, Flowing, Graph};
 use super::function::Function;
@@ -232,14 +230,7 @@ impl ChosenMarks {
         callees_end: bool,
     ) {
         let stretches = &function.stretches;
-        let mut starts = Vec::new();
-        let mut block_of = Vec::with_capacity(stretches.len());
-        for (index, stretch) in stretches.iter().enumerate() {
-            if stretch.starts_block || starts.is_empty() {
-                starts.push(index);
-            }
-            block_of.push(starts.len() - 1);
-        }
+        let (starts, block_of) = function.blocks();
         let blocks = starts.len();
         let of_lanes = (0..stretches.len()).map(|stretch| match ways.stretch(stretch).is_active {
             true => block_of[stretch],
@@ -381,17 +372,10 @@ impl ChosenMarks {
 fn untaken(function: &Function<'_>, stretch: usize) -> Option<usize> {
     let range = function.instructions_of(stretch);
     let last = range.last()?;
-    let goal = function.goal(last).filter(|goal| *goal != last + 1)?;
-    match function.all[last].flow {
-        Flow::Branch {
-            condition: Some(Condition::Execz),
-            ..
-        } => Some(goal),
-        Flow::Branch {
-            condition: Some(Condition::Execnz),
-            ..
-        } => (last + 1 < function.all.len()).then_some(last + 1),
-        _ => None,
+    let goal = function.goal(last)?;
+    match function.is_taken_without_lanes(last)? {
+        true => Some(goal),
+        false => (last + 1 < function.all.len()).then_some(last + 1),
     }
 }
 
