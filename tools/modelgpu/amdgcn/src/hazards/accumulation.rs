@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use super::finding::{Finding, Remedy, rule};
-use super::history::{History, apart};
+use super::finding::{Finding, rule};
+use super::history::History;
 use super::matrix::{MatrixRules, Past};
-use super::nature::{ACCUMULATORS, EXEC, Nature, name, slots};
+use super::nature::{ACCUMULATORS, EXEC, Nature, slots};
 
 const READ: &str = "v_accvgpr_read_b32";
 const WRITE: &str = "v_accvgpr_write_b32";
@@ -101,22 +101,10 @@ impl MatrixRules {
     fn check_addend(&self, range: &Range<u16>, history: &History, found: &mut dyn FnMut(Finding)) {
         for slot in slots(std::slice::from_ref(range)) {
             let past = self.past.iter().rfind(|past| past.addend.contains(&slot));
-            let Some(past) = past else {
-                continue;
-            };
-            let states = by_passes([0, 5, 13])(past);
-            let since = history.states_since(past.place);
-            if since < states {
-                found(Finding {
-                    rule: rule::MFMA_KEPT,
-                    problem: format!(
-                        "overwrites {}, which is the addend, {} after",
-                        name(slot),
-                        apart(since)
-                    ),
-                    earlier: Some(past.by),
-                    remedy: Remedy::States(states - since),
-                });
+            let early =
+                past.and_then(|past| past.overwritten(slot, by_passes([0, 5, 13])(past), history));
+            if let Some(finding) = early {
+                found(finding);
             }
         }
     }

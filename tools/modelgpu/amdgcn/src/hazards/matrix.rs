@@ -22,6 +22,36 @@ pub(super) struct Past {
     pub(super) by: Earlier,
 }
 
+impl Past {
+    /// The finding of an instruction that comes less than so many wait states after the product; `problem` takes the
+    /// distance.
+    pub(super) fn too_near(
+        &self,
+        rule: &'static str,
+        states: u64,
+        history: &History,
+        problem: impl FnOnce(String) -> String,
+    ) -> Option<Finding> {
+        let since = history.states_since(self.place);
+        (since < states).then(|| Finding {
+            rule,
+            problem: problem(apart(since)),
+            earlier: Some(self.by),
+            remedy: Remedy::States(states - since),
+        })
+    }
+
+    /// As [`Self::too_near`], for an instruction that overwrites a register of the product's addend.
+    pub(super) fn overwritten(&self, slot: u16, states: u64, history: &History) -> Option<Finding> {
+        self.too_near(rule::MFMA_KEPT, states, history, |distance| {
+            format!(
+                "overwrites {}, which is the addend, {distance} after",
+                name(slot)
+            )
+        })
+    }
+}
+
 /// The products of a wave that are not far away.
 #[derive(Clone, Debug)]
 pub(super) struct MatrixRules {
@@ -153,14 +183,11 @@ impl MatrixRules {
             let Some(past) = past else {
                 continue;
             };
-            let (states, since) = (states(past), history.states_since(past.place));
-            if since < states {
-                found(Finding {
-                    rule,
-                    problem: format!("{verb} {} {} after", name(slot), apart(since)),
-                    earlier: Some(past.by),
-                    remedy: Remedy::States(states - since),
-                });
+            let finding = past.too_near(rule, states(past), history, |distance| {
+                format!("{verb} {} {distance} after", name(slot))
+            });
+            if let Some(finding) = finding {
+                found(finding);
                 return;
             }
         }
@@ -183,18 +210,8 @@ impl MatrixRules {
                 8 => 7,
                 _ => 15,
             };
-            let since = history.states_since(past.place);
-            if since < states {
-                found(Finding {
-                    rule: rule::MFMA_KEPT,
-                    problem: format!(
-                        "overwrites {}, which is the addend, {} after",
-                        name(slot),
-                        apart(since)
-                    ),
-                    earlier: Some(past.by),
-                    remedy: Remedy::States(states - since),
-                });
+            if let Some(finding) = past.overwritten(slot, states, history) {
+                found(finding);
                 return;
             }
         }

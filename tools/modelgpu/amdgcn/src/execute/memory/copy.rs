@@ -4,9 +4,10 @@ use modelgpu_isa::Instruction;
 
 use super::super::{Operation, Surroundings, unmodelled};
 use super::format::chunks;
+use super::lane_access::unmapped;
 use super::lds;
 use super::operation::{Action, MemoryOperation, Part, Segment};
-use crate::error::{Access, Fault, Space};
+use crate::error::{Access, Fault};
 use crate::lanes::active;
 use crate::wave::Wave;
 
@@ -73,15 +74,7 @@ pub(super) fn by_address(
                 address.wrapping_add(start.into()),
                 place.wrapping_add(start),
             );
-            let outside = |_| Fault::OutOfBounds {
-                mnemonic: instruction.mnemonic,
-                space: Space::Global,
-                access,
-                size: size.into(),
-                address,
-                limit: None,
-                lane: Some(lane as u8),
-            };
+            let outside = |_| unmapped(instruction, lane, access, size, address);
             if stores {
                 let from = lds::words_at(
                     instruction,
@@ -150,15 +143,8 @@ pub(super) fn execute(
             let value = surroundings
                 .memory
                 .load(address, size.into())
-                .map_err(|_| Fault::OutOfBounds {
-                    mnemonic: instruction.mnemonic,
-                    space: Space::Global,
-                    access: Access::Read,
-                    size: size.into(),
-                    address,
-                    limit: None,
-                    lane: Some(lane as u8),
-                })? as u32;
+                .map_err(|_| unmapped(instruction, lane, Access::Read, size, address))?
+                as u32;
             let unused = 32 - 8 * size;
             let value = if sign_extend {
                 ((value << unused) as i32 >> unused) as u32
