@@ -8,21 +8,19 @@ use rocov_tests::compile::{clang, device_only};
 
 use crate::run::compare;
 
+/// The names of EXEC, of two masks in scalar registers and of VCC in a target's assembly, and the ending of instructions for
+/// masks.
+fn names(target: &str) -> [&'static str; 5] {
+    match target.starts_with("gfx9") {
+        true => ["exec", "s[40:41]", "s[42:43]", "vcc", "b64"],
+        // Clang compiles for waves of 32 there.
+        false => ["exec_lo", "s40", "s42", "vcc_lo", "b32"],
+    }
+}
+
 /// A block whose first instruction reads SCC, and that activates fewer lanes later. The kernel has two ends.
 fn scc(target: &str) -> String {
-    let and = match target.starts_with("gfx9") {
-        true => "s_and_saveexec_b64 s[42:43], vcc\\n",
-        // Clang compiles for waves of 32 there.
-        false => "s_and_saveexec_b32 s42, vcc_lo\\n",
-    };
-    let restore = match target.starts_with("gfx9") {
-        true => "s_mov_b64 exec, s[42:43]\\n",
-        false => "s_mov_b32 exec_lo, s42\\n",
-    };
-    let vcc = match target.starts_with("gfx9") {
-        true => "vcc",
-        false => "vcc_lo",
-    };
+    let [exec, _, kept, vcc, bits] = names(target);
     format!(
         r#"#include "dev.h"
 __global__ void first(u32 *out, u32 n) {{
@@ -32,9 +30,9 @@ __global__ void first(u32 *out, u32 n) {{
       "s_cbranch_scc1 1f\n"
       "s_cselect_b32 s40, 1, 2\n"
       "v_cmp_gt_u32 {vcc}, 20, %1\n"
-      "{and}"
+      "s_and_saveexec_{bits} {kept}, {vcc}\n"
       "v_mov_b32 %0, s40\n"
-      "{restore}"
+      "s_mov_{bits} {exec}, {kept}\n"
       "1:\n"
       "s_cmp_eq_u32 %2, 77777\n"
       "s_cbranch_scc0 2f\n"
@@ -78,14 +76,10 @@ fn shared() -> String {
 
 /// A kernel that activates all lanes of its waves, and then only lanes that its workgroup does not have.
 fn all_lanes(target: &str) -> String {
-    let [exec, saved, kept, vcc, bits, last] = match target.starts_with("gfx9") {
-        true => ["exec", "s[40:41]", "s[42:43]", "vcc", "b64", "50"],
-        // Clang compiles for waves of 32 there.
-        false => ["exec_lo", "s40", "s42", "vcc_lo", "b32", "25"],
-    };
-    let count = match target.starts_with("gfx9") {
-        true => "v_mbcnt_hi_u32_b32 %0, -1, %0\\n",
-        false => "",
+    let [exec, saved, kept, vcc, bits] = names(target);
+    let (last, count) = match bits {
+        "b64" => (50, "v_mbcnt_hi_u32_b32 %0, -1, %0\\n"),
+        _ => (25, ""),
     };
     format!(
         r#"#include "dev.h"

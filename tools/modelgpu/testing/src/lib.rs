@@ -34,6 +34,17 @@ pub fn tool(name: &str, arguments: &[&str]) -> String {
 
 /// Compiles the device code of a HIP source for one processor, without HIP's headers and libraries, to `object`.
 pub fn compile_hip(source: &Path, processor: &str, options: &[&str], object: &Path) -> Vec<u8> {
+    compile_hip_by("clang++-22", source, processor, options, object)
+}
+
+/// As [`compile_hip`], by the clang++ with this name or path.
+pub fn compile_hip_by(
+    compiler: &str,
+    source: &Path,
+    processor: &str,
+    options: &[&str],
+    object: &Path,
+) -> Vec<u8> {
     let arch = format!("--offload-arch={processor}");
     let how = [
         "-x",
@@ -45,7 +56,7 @@ pub fn compile_hip(source: &Path, processor: &str, options: &[&str], object: &Pa
         &arch,
     ];
     let files = [text(source), "-o", text(object)];
-    tool("clang++-22", &[&how[..], options, &files].concat());
+    tool(compiler, &[&how[..], options, &files].concat());
     std::fs::read(object).expect("clang's output")
 }
 
@@ -64,6 +75,11 @@ pub fn arbitrary(seed: u64, items: usize) -> Vec<u64> {
 /// Runs a kernel, with a work-item for each value of the input, on the input and an output of zeros. Returns the output.
 pub fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) -> Vec<u64> {
     let mut program = Program::load(object).expect("an object that was just linked");
+    run_in(&mut program, kernel, input, workgroup)
+}
+
+/// As [`run`], for a program whose object is loaded.
+pub fn run_in(program: &mut Program, kernel: &str, input: &[u64], workgroup: usize) -> Vec<u64> {
     let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
     let from = program.arena_mut().allocate(&bytes);
     let to = program.arena_mut().allocate(&vec![0; bytes.len()]);
@@ -82,6 +98,18 @@ pub fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) -> Vec<
     let written = written.expect("the output");
     written.chunks_exact(8).map(word).collect()
 }
+
+/// The targets before gfx942, which have GCN's instructions that it lacks.
+pub const GCN: &[Target] = &[Target::Gfx906, Target::Gfx908, Target::Gfx90a];
+
+/// The targets whose waves always have 64 work-items.
+pub const GFX9: &[Target] = &[
+    Target::Gfx906,
+    Target::Gfx908,
+    Target::Gfx90a,
+    Target::Gfx942,
+    Target::Gfx950,
+];
 
 /// The targets that tests compile for: those that differ much from all others, but gfx1250, which kernels in `testdata` and
 /// a test of its own cover, or all if `ROCOV_TEST_LEVELS` is `all`.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use modelgpu_amdgcn::Target;
-use modelgpu_testing::{repository, text, tool};
+use modelgpu_testing::{has_all_levels, repository, text, tool};
 
 /// The needs of a source's compilation.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ const MORE_TARGETS: &[Target] = &[
 /// of the other targets too. If `ROCOV_TEST_LEVELS` is `all`, each has all targets at each level: compilers take nearly
 /// all of the time.
 pub(crate) fn objects() -> Vec<Object> {
-    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
+    let has_all = has_all_levels();
     let mut objects = Vec::new();
     for (folder, needs, levels) in FOLDERS.into_iter().rev() {
         for (place, source) in hip_sources(folder).into_iter().enumerate() {

@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use modelgpu_amdgcn::{Argument, Launch, Program};
-use modelgpu_testing::{arbitrary, has_all_levels, repository, text, tool};
+use modelgpu_amdgcn::Program;
+use modelgpu_testing::{arbitrary, compile_hip_by, has_all_levels, repository, run_in, text};
 
 const ITEMS: usize = 192;
-const WORKGROUP: u32 = 64;
+const WORKGROUP: usize = 64;
 
 /// The compiler of most tests and, if all levels are asked for, the one that `tools/stacks` unpacks.
 fn compilers() -> Vec<PathBuf> {
@@ -18,7 +18,7 @@ fn compilers() -> Vec<PathBuf> {
     }
     let unpacked = repository(".stacks/clang-23/usr/lib/llvm-23/bin/clang++");
     if !unpacked.exists() {
-        println!("not run: kernels by Clang 23: it is not unpacked (tools/stacks get clang-23)");
+        println!("not run: kernels by Clang 23: it is not unpacked (tools/stacks fetch clang-23)");
         return vec!["clang++-22".into()];
     }
     vec!["clang++-22".into(), unpacked]
@@ -27,40 +27,14 @@ fn compilers() -> Vec<PathBuf> {
 fn compile(compiler: &Path, directory: &Path) -> Vec<u8> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gfx1250/kernels.hip");
     let object = directory.join("kernels.co");
-    let how = [
-        "-x",
-        "hip",
-        "--cuda-device-only",
-        "--no-gpu-bundle-output",
-        "-nogpuinc",
-        "-nogpulib",
-        "--offload-arch=gfx1250",
-        "-O2",
-        text(&source),
-        "-o",
-        text(&object),
-    ];
-    tool(text(compiler), &how);
-    std::fs::read(&object).expect("clang's output")
+    compile_hip_by(text(compiler), &source, "gfx1250", &["-O2"], &object)
 }
 
 /// Runs a kernel on the input, and requires these instructions. Returns the output.
 fn run(object: &[u8], kernel: &str, input: &[u64], instructions: &[&str]) -> Vec<u64> {
     let mut program = Program::load(object).expect("an object that was just linked");
-    let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let from = program.arena_mut().allocate(&bytes);
-    let to = program.arena_mut().allocate(&vec![0; bytes.len()]);
     program.watch_hazards();
-    let launch = Launch {
-        kernel: kernel.into(),
-        grid: [input.len() as u32, 1, 1],
-        block: [WORKGROUP, 1, 1],
-        dynamic_lds: 0,
-        arguments: vec![Argument::Pointer(from), Argument::Pointer(to)],
-    };
-    program
-        .launch(&launch)
-        .unwrap_or_else(|error| panic!("{kernel}: {error}"));
+    let output = run_in(&mut program, kernel, input, WORKGROUP);
     assert!(
         program.hazards().is_empty(),
         "{kernel}: {:?}",
@@ -70,13 +44,7 @@ fn run(object: &[u8], kernel: &str, input: &[u64], instructions: &[&str]) -> Vec
     for instruction in instructions {
         assert!(executed.contains(instruction), "{kernel}: {instruction}");
     }
-    let written = program.arena().read(to, bytes.len() as u64);
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    written
-        .expect("the output")
-        .chunks_exact(8)
-        .map(word)
-        .collect()
+    output
 }
 
 /// The results of one work-item, from the input and its number.

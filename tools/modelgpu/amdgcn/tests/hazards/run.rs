@@ -3,17 +3,11 @@
 use modelgpu_amdgcn::{Argument, Hazard, Launch, Program, Target};
 use modelgpu_testing::{AssemblyKernel, assemble};
 
-pub(crate) const GFX9: &[Target] = &[
-    Target::Gfx906,
-    Target::Gfx908,
-    Target::Gfx90a,
-    Target::Gfx942,
-    Target::Gfx950,
-];
+pub(crate) use modelgpu_testing::{GCN, GFX9};
+
 /// The targets with unified registers.
 pub(crate) const UNIFIED: &[Target] = &[Target::Gfx90a, Target::Gfx942, Target::Gfx950];
 pub(crate) const GFX908: &[Target] = &[Target::Gfx908];
-pub(crate) const GCN: &[Target] = &[Target::Gfx906, Target::Gfx908, Target::Gfx90a];
 pub(crate) const GFX90A: &[Target] = &[Target::Gfx90a];
 pub(crate) const GFX94: &[Target] = &[Target::Gfx942, Target::Gfx950];
 pub(crate) const GFX942: &[Target] = &[Target::Gfx942];

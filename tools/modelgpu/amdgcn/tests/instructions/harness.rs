@@ -15,19 +15,9 @@ use modelgpu_testing::{
 
 use crate::inputs::integers;
 
+pub(crate) use modelgpu_testing::{GCN, GFX9};
+
 pub(crate) const LANES: usize = 64;
-
-/// The targets before gfx942, which have GCN's instructions that it lacks.
-pub(crate) const GCN: &[Target] = &[Target::Gfx906, Target::Gfx908, Target::Gfx90a];
-
-/// The targets whose waves always have 64 work-items.
-pub(crate) const GFX9: &[Target] = &[
-    Target::Gfx906,
-    Target::Gfx908,
-    Target::Gfx90a,
-    Target::Gfx942,
-    Target::Gfx950,
-];
 
 /// The inputs a to d of all lanes.
 pub(crate) type Inputs = [[u64; 4]; LANES];

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use modelgpu_amdgcn::{Evidence, Listed, Program, Standing, Target};
-use modelgpu_testing::{compare_record, is_blessed, repository};
+use modelgpu_testing::{compare_record, has_all_levels, is_blessed, repository};
 
 use crate::harness::{Case, cases_on};
 use crate::tests::cases_by_family;
@@ -357,8 +357,7 @@ fn evidence_is_as_recorded() {
     let operations = operations();
     let mut wanted = on_host(&operations, directory.path());
     wanted.extend(by_folding(&operations, directory.path()));
-    let is_full =
-        is_blessed() || std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
+    let is_full = is_blessed() || has_all_levels();
     let arithmetic = arithmetic();
     let mut evidence: BTreeMap<&'static str, Vec<Option<Evidence>>> = BTreeMap::new();
     for (column, target) in Target::ALL.into_iter().enumerate() {
