@@ -5,12 +5,12 @@ use std::time::Instant;
 use byteorder::{ByteOrder, LittleEndian as Bytes};
 use rocov::format::bundle;
 use rocov::format::codeobject::CodeObject;
-use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing, instrument};
+use rocov::instrument::amdgcn::{AmdgcnOptions, Helpers, Sharing, instrument, instrument_with};
 use rocov_tests::compile::{clang, device_only};
 use rocov_tests::unpacked::not_run;
 
 use crate::copies::{SOURCE, launches};
-use crate::run::compare;
+use crate::run::compare_made;
 
 /// The sizes of headers and symbols in a 64-bit ELF, and the offsets of fields (System V ABI).
 const PROGRAM_HEADER: usize = 56;
@@ -183,13 +183,22 @@ fn functions_of_large_code_objects_count_as_others() {
         .output("grown.gfx942");
     let object = std::fs::read(object).expect("the compiler's output");
     let object = grown(&object, SIZE);
+    let helpers = Helpers {
+        most: 2,
+        ..Helpers::NONE
+    };
     for sharing in [Sharing::Separate, Sharing::Shared] {
         let options = AmdgcnOptions {
             sharing,
             rounds: 3,
             ..AmdgcnOptions::default()
         };
-        compare("grown", &object, &spec, &options);
+        let made = instrument_with(&object, &options, helpers).expect("a new code object");
+        if sharing == Sharing::Shared {
+            let alone = instrument(&object, &options).expect("a new code object");
+            assert!(made == alone, "threads that help change the result");
+        }
+        compare_made(&[], "grown", &object, &made, &spec, &options);
     }
 }
 
@@ -204,6 +213,12 @@ fn peak() -> f64 {
     1024.0 * kibibytes
 }
 
+/// The processor time of this process, of all threads and with that of the system, in seconds.
+fn processor_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
 /// tools/dev/corpus sets the variables: a directory with a folder for each package, and megabytes.
 #[test]
 fn large_code_objects_take_little_more_memory_than_results() {
@@ -216,6 +231,8 @@ fn large_code_objects_take_little_more_memory_than_results() {
     };
     let library = std::path::Path::new(&corpus).join("rccl/usr/lib/x86_64-linux-gnu/librccl.so.1");
     let library = std::fs::read(library).expect("the library");
+    // As many threads as librocov has.
+    let helpers = Helpers::for_processors(|start| start());
     for target in ["gfx90a", "gfx1100"] {
         let is_wanted = |image: &&bundle::DeviceImage<'_>| {
             let object = CodeObject::parse(&*image.bytes).ok();
@@ -232,15 +249,18 @@ fn large_code_objects_take_little_more_memory_than_results() {
             // The peak is now the memory in use, of which the library is a part.
             std::fs::write("/proc/self/clear_refs", "5").expect("the peak can be reset");
             let before = peak() - object.len() as f64;
-            let start = Instant::now();
-            let made = instrument(&object, &AmdgcnOptions::default()).expect("a new code object");
+            let (start, processor) = (Instant::now(), processor_time());
+            let made = instrument_with(&object, &AmdgcnOptions::default(), helpers);
+            let made = made.expect("a new code object");
             let seconds = start.elapsed().as_secs_f64();
+            let processor = processor_time() - processor;
             let (old, new, most) = (object.len() as f64, made.code.len() as f64, peak() - before);
             println!(
-                "| {target} | {:.0} | {:.0} | {:.0} | {seconds:.1} |",
+                "| {target} | {:.0} | {:.0} | {:.0} | {} | {seconds:.1} | {processor:.1} |",
                 old / 1e6,
                 new / 1e6,
-                most / 1e6
+                most / 1e6,
+                1 + helpers.most,
             );
             // Only what each function needs by itself, and labels and branches, are there besides both code objects.
             assert!(most < 1.1 * (old + new) + 100e6, "{most} bytes");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use modelgpu_amdgcn::{Argument, Launch, Program, Statistics};
 use rocov::format::codeobject::CodeObject;
-use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, instrument};
+use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, Instrumented, instrument};
 use rocov::support::counting::Counting;
 
 /// The buffers and the program after a run.
@@ -174,9 +174,21 @@ pub(crate) fn compare_without(
     spec: &Path,
     options: &AmdgcnOptions,
 ) -> (u64, u64) {
-    let plain = run(object, spec, true);
     let made = instrument(object, options);
     let made = made.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+    compare_made(refused, name, object, &made, spec, options)
+}
+
+/// As [`compare_without`], with the rewritten object.
+pub(crate) fn compare_made(
+    refused: &[&str],
+    name: &str,
+    object: &[u8],
+    made: &Instrumented,
+    spec: &Path,
+    options: &AmdgcnOptions,
+) -> (u64, u64) {
+    let plain = run(object, spec, true);
     let names: Vec<&str> = made.refused.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, refused, "{name}: {:?}", made.refused);
     let rewritten = run(&made.code, spec, false);

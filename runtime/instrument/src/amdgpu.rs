@@ -8,12 +8,15 @@ use rocov::device::hsa::exchange::CodeAnswer;
 use rocov::discover::is_of_runtime;
 use rocov::format::blocks::trace::is_helper;
 use rocov::format::codeobject::CodeObject;
-use rocov::instrument::amdgcn::{self, AmdgcnOptions, Instrumented, MAP_VERSION, Refusal};
+use rocov::instrument::amdgcn::{
+    AmdgcnOptions, Helpers, Instrumented, MAP_VERSION, Refusal, instrument_with,
+};
 use rocov::settings::Counting;
 use rocov::support::diagnostic::Remedy;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cache::Cache;
+use crate::signals;
 use crate::texts;
 
 /// The number of what rocov puts into code objects, which is part of the names of cached results, as is the version of the
@@ -56,13 +59,12 @@ pub(crate) fn answer(code: &[u8], counting: Counting) -> CodeAnswer {
     if let Some(made) = cache.and_then(|cache| from_cache(cache, key)) {
         return kept(key, made, true);
     }
-    match amdgcn::instrument(
-        code,
-        &AmdgcnOptions {
-            counting,
-            ..AmdgcnOptions::default()
-        },
-    ) {
+    let options = AmdgcnOptions {
+        counting,
+        ..AmdgcnOptions::default()
+    };
+    let helpers = Helpers::for_processors(signals::with_all_blocked);
+    match instrument_with(code, &options, helpers) {
         Ok(instrumented) => {
             let made = Made {
                 loss: partial_loss(&instrumented),

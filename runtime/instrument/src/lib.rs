@@ -7,7 +7,7 @@
 //! `amdgpu` instruments code objects. For CUDA code, `memory` reads the code that the program loads, `choice` takes the PTX that fits the GPU best, `driver` has the
 //! CUDA driver compile it, `cache` keeps the result, `fat_binary` packs results for several architectures, and `exchange`
 //! does all of this in a row. `compilers` keeps the PTX of cubins that the program compiles itself. `loss` has the reasons
-//! why code runs uncounted, `framework` finds who made it, and `texts` keeps the texts for librocov. `toolkit` is for JAX.
+//! why code runs uncounted, `framework` finds who made it, `signals` keeps signals from threads that help, and `texts` keeps the texts for librocov. `toolkit` is for JAX.
 
 mod amdgpu;
 mod cache;
@@ -19,6 +19,7 @@ mod fat_binary;
 mod framework;
 mod loss;
 mod memory;
+mod signals;
 mod texts;
 mod toolkit;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::code::Scalars;
-use super::outline::Outline;
+use super::code::{Decoder, Scalars};
+use super::outline::{Outline, Outlines};
 
 /// The state of a search through calls.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,10 @@ enum Found {
 }
 
 /// Notes the calls after which the lanes are active that were so before, with the scalar registers that they may write.
-pub(super) fn note(functions: &mut [Outline<'_>]) {
+pub(super) fn note(outlines: &mut Outlines<'_>) {
+    let Outlines {
+        functions, decoder, ..
+    } = outlines;
     if functions.iter().all(|function| function.calls == 0) {
         return;
     }
@@ -56,14 +59,16 @@ pub(super) fn note(functions: &mut [Outline<'_>]) {
             let calls = calls.collect();
             functions[number].set_kept_calls(calls);
             let is_called = called.contains(&number);
-            let kept = is_called.then(|| kept(&functions[number])).flatten();
+            let kept = is_called
+                .then(|| kept(&functions[number], decoder))
+                .flatten();
             found.insert(number, Found::Done(kept));
         }
     }
 }
 
 /// The scalar registers that a function and its callees may write, if it returns with the lanes of its entry.
-fn kept(outline: &Outline<'_>) -> Option<Scalars> {
+fn kept(outline: &Outline<'_>, decoder: &mut Decoder) -> Option<Scalars> {
     if !outline.may_return_whole() {
         return None;
     }
@@ -74,5 +79,5 @@ fn kept(outline: &Outline<'_>) -> Option<Scalars> {
     let writes = kept_calls
         .values()
         .fold(outline.writes, |all, own| all | own);
-    outline.returns_whole().then_some(writes)
+    outline.returns_whole(decoder).then_some(writes)
 }

@@ -1,7 +1,6 @@
 //! The ways of lanes in a function, as far as they are known.
 
-use std::cell::OnceCell;
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
 /// An end of a way of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +48,7 @@ impl LaneWays {
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownLanes {
     /// If no callee ends the wave, and if some may.
-    ways: [OnceCell<Rc<LaneWays>>; 2],
+    ways: [OnceLock<Arc<LaneWays>>; 2],
 }
 
 impl KnownLanes {
@@ -57,8 +56,8 @@ impl KnownLanes {
         &self,
         callees_end: bool,
         find: impl FnOnce() -> LaneWays,
-    ) -> Rc<LaneWays> {
+    ) -> Arc<LaneWays> {
         let known = &self.ways[usize::from(callees_end)];
-        known.get_or_init(|| Rc::new(find())).clone()
+        known.get_or_init(|| Arc::new(find())).clone()
     }
 }

@@ -33,8 +33,8 @@ const FOR_BITS: f64 = 4.0;
 /// The waves that [`Mark::frequency`] is a part of.
 const ALL_WAVES: f64 = (1 << 24) as f64;
 
-/// Decides on the marks of a group that passes [`Group::check`], and whose first word in memory is `first_word`.
-pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
+/// Decides on the marks of a group that passes [`Group::check`]. Its first word in memory is 0.
+pub(super) fn plan(group: &Group<'_, '_>, rounds: u32) -> Result<Plan, Refusal> {
     let chosen = reach(
         group.functions,
         group.callees_end,
@@ -43,12 +43,12 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
     );
     let marked = match group.is_apart {
         true => None,
-        false => Marking::new(group, &chosen).plan(first_word, rounds),
+        false => Marking::new(group, &chosen).plan(rounds),
     };
     if let Some(plan) = marked {
         return Ok(plan);
     }
-    let mut plan = plan_chosen(group, &counters(&chosen), first_word, rounds)?;
+    let mut plan = plan_chosen(group, &counters(&chosen), rounds)?;
     for sum in plan.sums.iter_mut().flatten() {
         for sum in [&mut sum.0, &mut sum.1] {
             sum.denominator = 0;
@@ -140,7 +140,7 @@ impl<'a, 'data> Marking<'a, 'data> {
     }
 
     /// The plan, if there are enough registers.
-    fn plan(&self, first_word: u64, rounds: u32) -> Option<Plan> {
+    fn plan(&self, rounds: u32) -> Option<Plan> {
         let (group, limits) = (self.group, &self.limits);
         let encoder = Encoder::new(group.target, group.lanes);
         let mut free = limits.scalars;
@@ -170,7 +170,6 @@ impl<'a, 'data> Marking<'a, 'data> {
         }
         let mut marks = MarkPlan {
             pointer,
-            word: first_word,
             ..MarkPlan::default()
         };
         // The word of each mark, and its bits there.
@@ -183,7 +182,7 @@ impl<'a, 'data> Marking<'a, 'data> {
             let mut way = None;
             let is_behind = mark.key.2 == Kind::Lanes && !self.needs_lanes(mark);
             if stored.contains(&mark.key) {
-                let word = first_word + words;
+                let word = words;
                 words += 1;
                 places.insert(mark.key, (word, -1));
                 let is_always = mark.key.2 == Kind::Waves && !mark.is_active;
@@ -230,11 +229,11 @@ impl<'a, 'data> Marking<'a, 'data> {
             ways.entry(place).or_default().extend(way);
         }
         for (bits, word) in marks.bits.iter_mut().zip(words..) {
-            bits.word = first_word + word;
+            bits.word = word;
         }
         for (key, (word, bits)) in &mut places {
             if !stored.contains(key) && *bits > 0 {
-                *word += first_word + words;
+                *word += words;
             }
         }
         words += marks.bits.len() as u64;

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use modelgpu_isa::{Flow, Operand, WaveSize};
 
@@ -887,7 +887,7 @@ impl Steps {
 
 /// Finds the ways of lanes in a function, and the stretches whose lanes are those of its entry.
 /// `callees_end`: a callee may end the wave.
-pub(super) fn find(function: &Function<'_>, callees_end: bool) -> Rc<LaneWays> {
+pub(super) fn find(function: &Function<'_>, callees_end: bool) -> Arc<LaneWays> {
     let callees_end = callees_end && function.calls;
     let find = || KnownMasks::find(function).map(|known| known.ways(callees_end));
     let lanes = &function.lanes;

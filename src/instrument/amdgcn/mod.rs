@@ -14,6 +14,7 @@ mod ends;
 mod error;
 mod flow;
 mod function;
+mod helpers;
 mod insert;
 mod jumps;
 mod kept;
@@ -37,8 +38,9 @@ mod text;
 use crate::support::counting::Counting;
 
 pub use error::{MapError, Refusal};
+pub use helpers::Helpers;
 pub use map::{CounterMap, ExecutedCode, MAP_SECTION, MAP_VERSION, ORIGINAL_SECTION};
-pub use rewrite::instrument;
+pub use rewrite::{instrument, instrument_with};
 
 /// How a code object is instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

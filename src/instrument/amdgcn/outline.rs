@@ -3,23 +3,27 @@
 //! A decoded instruction takes 64 bytes, ten times the size of its code. The functions of a large code object are therefore
 //! decoded again one by one when they are rewritten.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use modelgpu_isa::Flow;
 
 use super::code::{Decoder, NamedCode, Scalars, Used};
 use super::error::Refusal;
 use super::function::Function;
+use super::helpers::{Helpers, Work};
 use super::lanes::KnownLanes;
 use super::masks;
 
 /// The bytes of code up to which all functions stay decoded: to decode them takes some tenth of the time.
 const KEPT_BYTES: usize = 4 << 20;
 
+/// The bytes of the functions that are decoded at once: their instructions and counters take some forty times as much.
+pub(super) const DECODED_BYTES: usize = 512 << 10;
+
 /// A function of a code object, without its instructions.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Outline<'data> {
     pub(super) named: NamedCode<'data>,
     pub(super) used: Used,
@@ -47,45 +51,78 @@ pub(super) struct Outline<'data> {
     /// The lanes of its entry are active wherever it returns. `None`: it is not known yet.
     returns_whole: Option<bool>,
     /// The ways of its lanes, until it is decoded again.
-    lanes: RefCell<KnownLanes>,
-    decoded: Option<Rc<Function<'data>>>,
-    decoder: Rc<RefCell<Decoder>>,
+    lanes: Mutex<KnownLanes>,
+    decoded: Option<Arc<Function<'data>>>,
 }
 
-/// The outlines of these functions, without empty ones.
-pub(super) fn outlines(codes: Vec<NamedCode<'_>>) -> Vec<Outline<'_>> {
-    let sizes = codes.iter().map(|named| named.code.bytes.len());
-    let bytes = sizes.sum();
-    let is_kept = bytes <= KEPT_BYTES;
-    let decoder = Rc::new(RefCell::new(Decoder::new(bytes)));
-    let outlined = codes.into_iter().filter_map(|named| {
-        let mut function = Function::new(&named, &mut decoder.borrow_mut());
-        function.find_callees();
-        let mut outline =
-            (!function.all.is_empty()).then(|| Outline::new(named, &function, &decoder))?;
-        if !function.calls && outline.may_return_whole() {
-            // It is decoded now.
-            outline.returns_whole = Some(masks::returns_whole(&function));
-            outline.lanes.replace(function.lanes.clone());
-        }
-        let decoded = if is_kept {
-            function.find_loops();
-            Some(Rc::new(function))
-        } else {
-            decoder.borrow_mut().take_back(function.all);
-            None
+/// The outlines of the functions of a code object, without empty ones.
+pub(super) struct Outlines<'data> {
+    pub(super) functions: Vec<Outline<'data>>,
+    /// The threads that help with these functions, and the decoder of the calling one.
+    pub(super) helpers: Helpers,
+    pub(super) decoder: Decoder,
+    /// The bytes of all functions.
+    bytes: usize,
+}
+
+impl<'data> Outlines<'data> {
+    pub(super) fn new(codes: &[NamedCode<'data>], helpers: Helpers) -> Self {
+        let sizes = codes.iter().map(|named| named.code.bytes.len());
+        let bytes = sizes.sum();
+        let is_kept = bytes <= KEPT_BYTES;
+        let helpers = if is_kept { Helpers::NONE } else { helpers };
+        let mut decoder = Decoder::new(bytes);
+        let mut functions = Vec::with_capacity(codes.len());
+        let work = Work {
+            items: codes,
+            size: &|named| named.code.bytes.len(),
+            most: DECODED_BYTES,
         };
-        Some(Outline { decoded, ..outline })
-    });
-    outlined.collect()
+        let Ok(()) = work.run(
+            helpers,
+            &mut decoder,
+            || Decoder::new(bytes),
+            |decoder, named| Outline::find(named, decoder, is_kept),
+            |_, _, found| {
+                functions.extend(found);
+                Ok::<(), Infallible>(())
+            },
+        );
+        Self {
+            functions,
+            helpers,
+            decoder,
+            bytes,
+        }
+    }
+
+    /// A decoder for one more thread.
+    pub(super) fn another_decoder(&self) -> Decoder {
+        Decoder::new(self.bytes)
+    }
 }
 
 impl<'data> Outline<'data> {
-    fn new(
-        named: NamedCode<'data>,
-        function: &Function<'data>,
-        decoder: &Rc<RefCell<Decoder>>,
-    ) -> Self {
+    /// The outline of a function, unless it is empty. `is_kept`: the function stays decoded.
+    fn find(named: &NamedCode<'data>, decoder: &mut Decoder, is_kept: bool) -> Option<Self> {
+        let mut function = Function::new(named, decoder);
+        function.find_callees();
+        let mut outline = (!function.all.is_empty()).then(|| Self::new(named, &function))?;
+        if !function.calls && outline.may_return_whole() {
+            // It is decoded now.
+            outline.returns_whole = Some(masks::returns_whole(&function));
+            outline.lanes = Mutex::new(function.lanes.clone());
+        }
+        if is_kept {
+            function.find_loops();
+            outline.decoded = Some(Arc::new(function));
+        } else {
+            decoder.take_back(function.all);
+        }
+        Some(outline)
+    }
+
+    fn new(named: &NamedCode<'data>, function: &Function<'data>) -> Self {
         let all = function.all.iter();
         let mut goals = Vec::new();
         let mut direct_calls = Vec::new();
@@ -117,10 +154,9 @@ impl<'data> Outline<'data> {
             obstacle: obstacle(function),
             kept_calls: BTreeMap::new(),
             returns_whole: None,
-            lanes: RefCell::default(),
+            lanes: Mutex::default(),
             decoded: None,
-            decoder: decoder.clone(),
-            named,
+            named: named.clone(),
         }
     }
 
@@ -139,30 +175,24 @@ impl<'data> Outline<'data> {
     }
 
     /// The function, whose loops may not be known.
-    pub(super) fn decoded(&self) -> Rc<Function<'data>> {
+    fn decoded(&self, decoder: &mut Decoder) -> Arc<Function<'data>> {
         self.decoded.clone().unwrap_or_else(|| {
-            let mut function = Function::new(&self.named, &mut self.decoder.borrow_mut());
+            let mut function = Function::new(&self.named, decoder);
             function.callees.clone_from(&self.callees);
             function.kept_calls.clone_from(&self.kept_calls);
-            function.lanes = self.lanes.take();
-            Rc::new(function)
+            let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            function.lanes = std::mem::take(&mut lanes);
+            Arc::new(function)
         })
     }
 
     /// The function.
-    pub(super) fn function(&self) -> Rc<Function<'data>> {
-        let mut function = self.decoded();
+    pub(super) fn function(&self, decoder: &mut Decoder) -> Arc<Function<'data>> {
+        let mut function = self.decoded(decoder);
         if self.decoded.is_none() {
-            Rc::make_mut(&mut function).find_loops();
+            Arc::make_mut(&mut function).find_loops();
         }
         function
-    }
-
-    /// Takes the function, after [`Self::function`], if it is not needed any longer.
-    pub(super) fn take_back(&self, function: Rc<Function<'data>>) {
-        if let Ok(function) = Rc::try_unwrap(function) {
-            self.decoder.borrow_mut().take_back(function.all);
-        }
     }
 
     /// All of its ways are known, and it may return.
@@ -172,11 +202,12 @@ impl<'data> Outline<'data> {
     }
 
     /// Returns whether the lanes of its entry are active wherever it returns. [`Self::set_kept_calls`] comes before.
-    pub(super) fn returns_whole(&self) -> bool {
+    pub(super) fn returns_whole(&self, decoder: &mut Decoder) -> bool {
         self.returns_whole.unwrap_or_else(|| {
-            let function = self.decoded();
+            let function = self.decoded(decoder);
             let returns_whole = masks::returns_whole(&function);
-            self.lanes.replace(function.lanes.clone());
+            let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            lanes.clone_from(&function.lanes);
             returns_whole
         })
     }
@@ -188,7 +219,7 @@ impl<'data> Outline<'data> {
 
     pub(super) fn set_kept_calls(&mut self, calls: BTreeMap<usize, Scalars>) {
         if let Some(decoded) = &mut self.decoded {
-            Rc::make_mut(decoded).kept_calls.clone_from(&calls);
+            Arc::make_mut(decoded).kept_calls.clone_from(&calls);
         }
         self.kept_calls = calls;
     }

@@ -225,6 +225,32 @@ impl Plan {
         spread.map(|batch| (batch.word, self.encoder.lanes.into()))
     }
 
+    /// Moves its words in memory: the first one was 0, and has this number now.
+    pub(super) fn move_words(&mut self, first: u64) {
+        for counter in &mut self.counters {
+            counter.word += first;
+        }
+        for batch in &mut self.batches {
+            batch.word += first;
+        }
+        if let Some(marks) = &mut self.marks {
+            marks.word += first;
+            marks.bits.iter_mut().for_each(|bits| bits.word += first);
+            let ways = marks.at_stretches.values_mut();
+            let ways = ways.chain(marks.behind_branches.values_mut());
+            for way in ways.flatten() {
+                if let MarkWay::Store(word) | MarkWay::StoreAlways(word) = way {
+                    *word += first;
+                }
+            }
+        }
+        for (waves, lanes) in self.sums.iter_mut().flatten() {
+            for (word, _) in waves.terms.iter_mut().chain(&mut lanes.terms) {
+                *word += first as usize;
+            }
+        }
+    }
+
     /// Some counters or kept values are lanes of vector registers.
     pub(super) fn has_lanes(&self) -> bool {
         self.vectors.len() > self.spread().count()

@@ -133,9 +133,9 @@ fn row(set: Scalars, count: u32, alignment: u32) -> Option<u32> {
     found.map(|(_, first)| first)
 }
 
-/// Decides on the counters of a group that passes [`Group::check`], and whose first word in memory is `first_word`. A wave
-/// brings its counts to memory after so many `rounds` of a loop.
-pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
+/// Decides on the counters of a group that passes [`Group::check`]. Its first word in memory is 0. A wave brings
+/// its counts to memory after so many `rounds` of a loop.
+pub(super) fn plan(group: &Group<'_, '_>, rounds: u32) -> Result<Plan, Refusal> {
     let limits = Limits::new(group, group.sharing == Sharing::Borrowed);
     // No wish of a function that is apart depends on its limits.
     let wishes = Wishes {
@@ -158,23 +158,22 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
             choice = choose(group.functions, wishes);
         }
     }
-    plan_chosen(group, &choice, first_word, rounds)
+    plan_chosen(group, &choice, rounds)
 }
 
 /// The plan for these counters.
 pub(super) fn plan_chosen(
     group: &Group<'_, '_>,
     choice: &Choice,
-    first_word: u64,
     rounds: u32,
 ) -> Result<Plan, Refusal> {
     let may_borrow = group.sharing == Sharing::Borrowed;
     let limits = Limits::new(group, may_borrow);
     if !group.is_apart {
-        return Assignment::new(group, choice, &limits).plan(first_word, rounds);
+        return Assignment::new(group, choice, &limits).plan(rounds);
     }
     let plan = |limits: &Limits| match limits.has_room_on_the_way() {
-        true => Assignment::new(group, choice, limits).plan(first_word, rounds),
+        true => Assignment::new(group, choice, limits).plan(rounds),
         false => Err(limits.refused(choice.keys.len())),
     };
     plan(&limits).or_else(|refusal| match refusal {
@@ -483,7 +482,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
     }
 
     /// Adds the counters in whose registers each lane counts itself.
-    fn add_spread(&self, plan: &mut Plan, first_word: u64) {
+    fn add_spread(&self, plan: &mut Plan) {
         let end = self.first_vector() as u16;
         if self.spread.is_empty() {
             return;
@@ -496,7 +495,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         });
         plan.vectors = first + OWN_VECTORS as u16..end;
         for (key, vector) in self.spread.iter().zip(plan.vectors.clone()) {
-            self.add_batch(plan, &[*key], &[Home::Each(vector)], first_word);
+            self.add_batch(plan, &[*key], &[Home::Each(vector)]);
         }
     }
 
@@ -551,7 +550,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
 
     /// The plan: with counters in scalar registers alone, if there are enough that cost no occupancy: then, a wave neither needs to
     /// set vector registers at its start, nor more of them.
-    fn plan(&self, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
+    fn plan(&self, rounds: u32) -> Result<Plan, Refusal> {
         let (limits, group) = (self.limits, self.group);
         let is_on_the_way = limits.has_room_on_the_way();
         let (temporaries, mut free) = self.first_scalars().ok_or_else(|| self.refused())?;
@@ -576,7 +575,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             total: limits.used,
             first_accumulator: 0,
         };
-        self.add_spread(&mut plan, first_word);
+        self.add_spread(&mut plan);
         let kept = match self.in_scalars() {
             Some(Places {
                 kept,
@@ -588,13 +587,13 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 plan.entry_lanes = entry_lanes.map(Home::Scalar);
                 plan.factors = factors;
                 for lanes in batches {
-                    self.add_scalars(&mut plan, &lanes, first_word);
+                    self.add_scalars(&mut plan, &lanes);
                 }
                 set_products(&mut plan);
                 free.end = end;
                 Home::Scalar(kept)
             }
-            None => self.add_mixed(&mut plan, first_word, &mut free, is_on_the_way)?,
+            None => self.add_mixed(&mut plan, &mut free, is_on_the_way)?,
         };
         if is_on_the_way {
             plan.on_the_way = Some(OnTheWay {
@@ -736,10 +735,10 @@ impl<'a, 'data> Assignment<'a, 'data> {
     }
 
     /// Adds a batch of counters in scalar registers.
-    fn add_scalars(&self, plan: &mut Plan, lanes: &Lanes, first_word: u64) {
+    fn add_scalars(&self, plan: &mut Plan, lanes: &Lanes) {
         let bits = lanes.register;
         let start = plan.counters.len();
-        self.add_batch(plan, &lanes.keys, &lanes.homes, first_word);
+        self.add_batch(plan, &lanes.keys, &lanes.homes);
         if let Some(batch) = plan.batches.last_mut() {
             batch.bits = bits;
             batch.has_pair = lanes.has_pair;
@@ -800,9 +799,9 @@ impl<'a, 'data> Assignment<'a, 'data> {
     }
 
     /// Adds a batch of counters with these homes.
-    fn add_batch(&self, plan: &mut Plan, keys: &[Key], homes: &[Home], first_word: u64) {
+    fn add_batch(&self, plan: &mut Plan, keys: &[Key], homes: &[Home]) {
         let lanes = u64::from(self.group.lanes);
-        let word = first_word + plan.words;
+        let word = plan.words;
         let start = plan.counters.len();
         let batch = Batch {
             counters: (start..start + keys.len()).collect(),
@@ -843,7 +842,6 @@ impl<'a, 'data> Assignment<'a, 'data> {
     fn add_mixed(
         &self,
         plan: &mut Plan,
-        first_word: u64,
         free: &mut Free,
         is_on_the_way: bool,
     ) -> Result<Home, Refusal> {
@@ -904,7 +902,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             let homes: Vec<Home> = (0..now.len() as u16)
                 .map(|lane| Home::Lane(vector, lane))
                 .collect();
-            self.add_batch(plan, now, &homes, first_word);
+            self.add_batch(plan, now, &homes);
             vector += 1;
             rest = later;
             room = usize::from(lanes);
@@ -938,7 +936,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 register,
                 has_pair: false,
             };
-            self.add_scalars(plan, &lanes, first_word);
+            self.add_scalars(plan, &lanes);
         }
         plan.entry_lanes = has_products.then_some(Home::Lane(first, lanes - reserved));
         Ok(Home::Lane(first, lanes - KEPT_VALUES))

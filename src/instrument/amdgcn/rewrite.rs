@@ -1,21 +1,22 @@
 //! From a code object to one with counters.
 
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use modelgpu_isa::{Generation, WaveSize};
 
-use super::code::Used;
+use super::code::{Decoder, Used};
 use super::encoder::Encoder;
 use super::error::Refusal;
 use super::function::Function;
+use super::helpers::{Helpers, Work};
 use super::insert::{Emitter, Labels, Own, Planned};
 use super::kept;
 use super::link::Layout;
 use super::map::{FunctionCounts, MapParts, StretchCounts, Sum};
 use super::marks;
 use super::object::{Object, granule};
-use super::outline::{Outline, outlines};
+use super::outline::{DECODED_BYTES, Outline, Outlines};
 use super::plan::Plan;
 use super::registers::{self, Group};
 use super::text::{Goal, Label, Text};
@@ -29,16 +30,29 @@ const FAR_BRANCH: u64 = 24;
 /// The bytes before it that keep the values of a pair of registers, at most: waits, and two `v_writelane_b32`.
 const KEPT_PAIR: u64 = 44;
 
-/// Puts counters into a code object for AMD GPUs.
+/// Puts counters into a code object for AMD GPUs, on the calling thread.
 ///
 /// # Errors
 /// Fails if the code object is damaged, is for a processor that is not supported, or has no function that can be instrumented.
 pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, Refusal> {
+    instrument_with(elf, options, Helpers::NONE)
+}
+
+/// As [`instrument()`], with the help of other threads if the code object is large. The result is the same.
+///
+/// # Errors
+/// Fails if [`instrument()`] does.
+pub fn instrument_with(
+    elf: &[u8],
+    options: &AmdgcnOptions,
+    helpers: Helpers,
+) -> Result<Instrumented, Refusal> {
     let object = Object::parse(elf)?;
     let (end, _) = object.ends()?;
-    match instrument_within(&object, options, Far { end, reach: REACH }) {
+    let within = |reach| instrument_within(&object, options, helpers, Far { end, reach });
+    match within(REACH) {
         // Its copy lies far past the end.
-        Err(Refusal::Short { .. }) => instrument_within(&object, options, Far { end, reach: 0 }),
+        Err(Refusal::Short { .. }) => within(0),
         instrumented => instrumented,
     }
 }
@@ -47,18 +61,15 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
 fn instrument_within(
     object: &Object<'_>,
     options: &AmdgcnOptions,
+    helpers: Helpers,
     far: Far,
 ) -> Result<Instrumented, Refusal> {
     let layout = Layout::new(object)?;
-    let mut functions = outlines(object.codes());
-    kept::note(&mut functions);
-    let devices_end = |function: &Outline<'_>| !function.is_kernel() && function.may_end;
+    let mut outlines = Outlines::new(&object.codes(), helpers);
+    kept::note(&mut outlines);
     let mut rewriter = Rewriter {
-        object,
-        options,
+        outlines: &outlines,
         far,
-        functions: &functions,
-        devices_end: functions.iter().any(devices_end),
         words: 0,
         text: Text::after(layout.before_text(object)),
         labels: Labels::default(),
@@ -66,7 +77,7 @@ fn instrument_within(
         written: Vec::new(),
         refused: Vec::new(),
     };
-    rewriter.rewrite()?;
+    rewriter.rewrite(Planner::new(object, options, &outlines.functions))?;
     let Rewriter {
         words,
         mut text,
@@ -80,11 +91,12 @@ fn instrument_within(
         let first = refused.into_iter().next();
         return Err(first.map_or(Refusal::NoFunction, |(_, refusal)| refusal));
     };
-    check_direct_calls(&functions, &written, &labels, &text)?;
+    let functions = &outlines.functions;
+    check_direct_calls(functions, &written, &labels, &text)?;
     text.bridge(first.plan.encoder.branch_word())?;
     text.link_branches();
     join_registers(&mut written);
-    let mut patches = patches(object, &functions, &written, &labels, &text, &layout)?;
+    let mut patches = patches(object, functions, &written, &labels, &text, &layout)?;
     if let Some(apart) = written.iter().find(|written| written.plan.is_apart) {
         let kept = functions.iter().filter(|function| {
             function.calls > 0 && !labels.kernels.contains_key(&function.address())
@@ -94,7 +106,7 @@ fn instrument_within(
         }
     }
     // The new code object may be large, and they are no longer needed.
-    drop((written, functions));
+    drop((written, outlines));
     let code = layout.link(object, text, words, map, |bytes| {
         for (offset, patch) in patches {
             bytes[offset..offset + patch.len()].copy_from_slice(&patch);
@@ -113,17 +125,25 @@ struct Written {
 }
 
 /// A group of functions, decoded, and its plan.
-type PlannedGroup<'data> = (Plan, Vec<Rc<Function<'data>>>);
+type PlannedGroup<'data> = (Plan, Vec<Arc<Function<'data>>>);
 
-/// Divides the functions of a code object into groups that share registers, plans their counters, and writes their copies.
-/// Only one group is decoded at a time.
+/// The way of a kernel.
+enum KernelWay {
+    /// It cannot be copied.
+    Obstacle(Refusal),
+    /// Its callees are not known, or have no copies of their own.
+    Connected,
+    /// It has copies of its own of the functions that it calls: these are the numbers of all, and the bytes of these functions.
+    Apart(Vec<usize>, usize),
+    /// So it may be, but there may be no room for these copies.
+    Unsure,
+}
+
+/// Divides the functions of a code object into groups that share registers, and writes their copies. Few groups are decoded at a
+/// time.
 struct Rewriter<'o, 'data> {
-    object: &'o Object<'data>,
-    options: &'o AmdgcnOptions,
+    outlines: &'o Outlines<'data>,
     far: Far,
-    functions: &'o [Outline<'data>],
-    /// A wave may end in some device function.
-    devices_end: bool,
     /// The words of counters in memory.
     words: u64,
     text: Text,
@@ -135,9 +155,10 @@ struct Rewriter<'o, 'data> {
 }
 
 impl<'o, 'data> Rewriter<'o, 'data> {
-    fn rewrite(&mut self) -> Result<(), Refusal> {
-        let connected = self.rewrite_kernels()?;
-        self.rewrite_connected(connected)
+    fn rewrite(&mut self, planner: Planner<'o, 'data>) -> Result<(), Refusal> {
+        let mut decoder = self.outlines.another_decoder();
+        let connected = self.rewrite_kernels(planner, &mut decoder)?;
+        self.rewrite_connected(planner, connected, &mut decoder)
     }
 
     fn refuse(&mut self, function: &Outline<'_>, refusal: Refusal) {
@@ -146,8 +167,12 @@ impl<'o, 'data> Rewriter<'o, 'data> {
 
     /// Rewrites each kernel by itself: with copies of the functions that it calls, if these are known. Returns the numbers of
     /// the other kernels that call functions, also of those that cannot be copied.
-    fn rewrite_kernels(&mut self) -> Result<Vec<usize>, Refusal> {
-        let functions = self.functions;
+    fn rewrite_kernels(
+        &mut self,
+        planner: Planner<'o, 'data>,
+        decoder: &mut Decoder,
+    ) -> Result<Vec<usize>, Refusal> {
+        let functions = planner.functions;
         let by_address: HashMap<u64, usize> = functions
             .iter()
             .enumerate()
@@ -155,53 +180,81 @@ impl<'o, 'data> Rewriter<'o, 'data> {
             .collect();
         // Copies for single kernels double the code at most.
         let mut room: usize = functions.iter().map(Outline::size).sum();
+        let mut sure_room = room;
+        let numbers = (0..functions.len()).filter(|number| functions[*number].is_kernel());
+        let ways = numbers.map(|number| {
+            let way = planner.way(number, &by_address);
+            let KernelWay::Apart(_, size) = way else {
+                return (number, way);
+            };
+            let rest = sure_room.checked_sub(size);
+            sure_room = rest.unwrap_or(sure_room);
+            (number, rest.map_or(KernelWay::Unsure, |_| way))
+        });
+        let ways: Vec<(usize, KernelWay)> = ways.collect();
         let mut connected = Vec::new();
-        for (number, kernel) in functions.iter().enumerate() {
-            if !kernel.is_kernel() {
-                continue;
-            }
-            let calls = kernel.calls > 0;
-            if let Some(refusal) = kernel.obstacle.clone() {
-                self.refuse(kernel, refusal);
-                connected.extend(calls.then_some(number));
-                continue;
-            }
-            let is_separate = self.options.sharing == Sharing::Separate;
-            let callees = match calls {
-                true if !is_separate => None,
-                true => callees(functions, number, &by_address),
-                false => Some(Vec::new()),
-            };
-            let Some(callees) = callees else {
-                connected.push(number);
-                continue;
-            };
-            let size: usize = callees.iter().map(|callee| functions[*callee].size()).sum();
-            let mut group = vec![number];
-            group.extend(callees);
-            let used = joined(functions, &group);
-            let planned = match size <= room {
-                true => self.planned(&group, used, Reach::Kernel),
-                false => Err(Refusal::NoFunction),
-            };
-            match planned {
-                Ok(planned) => {
-                    room -= size;
-                    self.write(Some(kernel.address()), planned, group)?;
+        let work = Work {
+            items: &ways,
+            size: &|(number, way)| match way {
+                KernelWay::Apart(_, size) => functions[*number].size() + size,
+                _ => 0,
+            },
+            most: DECODED_BYTES,
+        };
+        let done: Result<(), Refusal> = work.run(
+            self.outlines.helpers,
+            decoder,
+            || self.outlines.another_decoder(),
+            |decoder, (_, way)| match way {
+                KernelWay::Apart(group, _) => Some(planner.planned_apart(group, decoder)),
+                _ => None,
+            },
+            |decoder, (number, way), planned| {
+                let kernel = &functions[*number];
+                let unsure = matches!(way, KernelWay::Unsure);
+                let unsure = unsure.then(|| planner.way(*number, &by_address));
+                let (group, size) = match unsure.as_ref().unwrap_or(way) {
+                    KernelWay::Apart(group, size) => (group, *size),
+                    KernelWay::Obstacle(refusal) => {
+                        self.refuse(kernel, refusal.clone());
+                        connected.extend((kernel.calls > 0).then_some(*number));
+                        return Ok(());
+                    }
+                    KernelWay::Connected | KernelWay::Unsure => {
+                        connected.push(*number);
+                        return Ok(());
+                    }
+                };
+                let planned = planned.unwrap_or_else(|| match size <= room {
+                    true => planner.planned_apart(group, decoder),
+                    false => Err(Refusal::NoFunction),
+                });
+                match planned {
+                    Ok(planned) => {
+                        room -= size;
+                        let own = Some(kernel.address());
+                        self.write(own, planned, group.clone(), decoder)?;
+                    }
+                    Err(_) if kernel.calls > 0 => connected.push(*number),
+                    Err(refusal) => self.refuse(kernel, refusal),
                 }
-                Err(_) if calls => connected.push(number),
-                Err(refusal) => self.refuse(kernel, refusal),
-            }
-        }
-        Ok(connected)
+                Ok(())
+            },
+        );
+        done.map(|()| connected)
     }
 
     /// Rewrites the functions that these kernels may call, and those of the kernels that can be copied.
-    fn rewrite_connected(&mut self, kernels: Vec<usize>) -> Result<(), Refusal> {
+    fn rewrite_connected(
+        &mut self,
+        planner: Planner<'o, 'data>,
+        kernels: Vec<usize>,
+        decoder: &mut Decoder,
+    ) -> Result<(), Refusal> {
         if kernels.is_empty() {
             return Ok(());
         }
-        let functions = self.functions;
+        let functions = planner.functions;
         let devices = (0..functions.len()).filter(|number| !functions[*number].is_kernel());
         let all: Vec<usize> = kernels.into_iter().chain(devices).collect();
         // Any of them may be called.
@@ -221,10 +274,10 @@ impl<'o, 'data> Rewriter<'o, 'data> {
             }
         }
         // Many functions have too many counters to have them all in registers at once. And one that stays as it is may end waves.
-        let is_whole = !has_gaps && self.options.sharing == Sharing::Separate;
-        let whole = is_whole.then(|| self.planned(&group, used, Reach::Object).ok());
-        if let Some(planned) = whole.flatten() {
-            return self.write(None, planned, group);
+        let is_whole = !has_gaps && planner.options.sharing == Sharing::Separate;
+        let mut whole = || planner.planned(&group, used, Reach::Object, decoder).ok();
+        if let Some(planned) = is_whole.then(&mut whole).flatten() {
+            return self.write(None, planned, group, decoder);
         }
         // Functions refer to copies of others that come later, and may not come.
         for function in group.iter().map(|number| &functions[*number]) {
@@ -234,15 +287,28 @@ impl<'o, 'data> Rewriter<'o, 'data> {
                 self.labels.starts.insert(place, label);
             }
         }
-        for number in group {
-            let function = &functions[number];
-            let planned = self.planned(&[number], used, Reach::Function);
-            match planned.and_then(|planned| self.far.with_room(planned, function)) {
-                Ok(planned) => self.write(None, planned, vec![number])?,
-                Err(refusal) => self.refuse(function, refusal),
-            }
-        }
-        Ok(())
+        let far = self.far;
+        let work = Work {
+            items: &group,
+            size: &|number| functions[*number].size(),
+            most: DECODED_BYTES,
+        };
+        work.run(
+            self.outlines.helpers,
+            decoder,
+            || self.outlines.another_decoder(),
+            |decoder, number| {
+                let planned = planner.planned(&[*number], used, Reach::Function, decoder)?;
+                far.with_room(planned, &functions[*number])
+            },
+            |decoder, number, planned| match planned {
+                Ok(planned) => self.write(None, planned, vec![*number], decoder),
+                Err(refusal) => {
+                    self.refuse(&functions[*number], refusal);
+                    Ok(())
+                }
+            },
+        )
     }
 
     /// Writes the copies of a group with these numbers.
@@ -251,7 +317,9 @@ impl<'o, 'data> Rewriter<'o, 'data> {
         own: Own,
         (mut plan, functions): PlannedGroup<'data>,
         numbers: Vec<usize>,
+        decoder: &mut Decoder,
     ) -> Result<(), Refusal> {
+        plan.move_words(self.words);
         let text = &mut self.text;
         if self.written.is_empty() {
             text.filler = plan.encoder.nothing_word();
@@ -273,7 +341,7 @@ impl<'o, 'data> Rewriter<'o, 'data> {
         let planned = Planned {
             own,
             plan,
-            functions: functions.iter().map(Rc::as_ref).collect(),
+            functions: functions.iter().map(Arc::as_ref).collect(),
         };
         Emitter::new(&planned, &self.labels, text).write(text)?;
         for (function, sums) in functions.iter().zip(sums) {
@@ -283,8 +351,8 @@ impl<'o, 'data> Rewriter<'o, 'data> {
         sums.for_each(|(counter, count)| self.map.add_sum(counter, count));
         let mut plan = planned.plan;
         plan.forget_counters();
-        for (number, function) in numbers.iter().zip(functions) {
-            self.functions[*number].take_back(function);
+        for function in functions.into_iter().filter_map(Arc::into_inner) {
+            decoder.take_back(function.all);
         }
         self.written.push(Written {
             own,
@@ -293,13 +361,72 @@ impl<'o, 'data> Rewriter<'o, 'data> {
         });
         Ok(())
     }
+}
 
-    /// The plan of a group. These registers are `used` by it and all that it may call.
+/// Plans the counters of groups. Several threads may do so at once.
+#[derive(Clone, Copy)]
+struct Planner<'o, 'data> {
+    object: &'o Object<'data>,
+    options: &'o AmdgcnOptions,
+    functions: &'o [Outline<'data>],
+    /// A wave may end in some device function.
+    devices_end: bool,
+}
+
+impl<'o, 'data> Planner<'o, 'data> {
+    fn new(
+        object: &'o Object<'data>,
+        options: &'o AmdgcnOptions,
+        functions: &'o [Outline<'data>],
+    ) -> Self {
+        let devices_end = |function: &Outline<'_>| !function.is_kernel() && function.may_end;
+        Self {
+            object,
+            options,
+            functions,
+            devices_end: functions.iter().any(devices_end),
+        }
+    }
+
+    /// The way of the kernel with this number, if there is room for copies of functions.
+    fn way(&self, number: usize, by_address: &HashMap<u64, usize>) -> KernelWay {
+        let functions = self.functions;
+        let kernel = &functions[number];
+        if let Some(refusal) = kernel.obstacle.clone() {
+            return KernelWay::Obstacle(refusal);
+        }
+        let is_separate = self.options.sharing == Sharing::Separate;
+        let callees = match kernel.calls > 0 {
+            true if !is_separate => None,
+            true => callees(functions, number, by_address),
+            false => Some(Vec::new()),
+        };
+        let Some(callees) = callees else {
+            return KernelWay::Connected;
+        };
+        let size = callees.iter().map(|callee| functions[*callee].size()).sum();
+        let mut group = vec![number];
+        group.extend(callees);
+        KernelWay::Apart(group, size)
+    }
+
+    /// The plan of a kernel with copies of its own of the functions that it calls.
+    fn planned_apart(
+        &self,
+        group: &[usize],
+        decoder: &mut Decoder,
+    ) -> Result<PlannedGroup<'data>, Refusal> {
+        let used = joined(self.functions, group);
+        self.planned(group, used, Reach::Kernel, decoder)
+    }
+
+    /// The plan of a group, whose first word in memory is 0. These registers are `used` by it and all that it may call.
     fn planned(
         &self,
         numbers: &[usize],
         used: Used,
         reach: Reach,
+        decoder: &mut Decoder,
     ) -> Result<PlannedGroup<'data>, Refusal> {
         let outlines = || numbers.iter().map(|number| &self.functions[*number]);
         let is_apart = reach == Reach::Function;
@@ -333,12 +460,13 @@ impl<'o, 'data> Rewriter<'o, 'data> {
             sharing: self.options.sharing,
         };
         group.check()?;
-        let functions: Vec<Rc<Function<'data>>> = outlines().map(Outline::function).collect();
-        let decoded: Vec<&Function<'data>> = functions.iter().map(Rc::as_ref).collect();
+        let functions = outlines().map(|function| function.function(decoder));
+        let functions: Vec<Arc<Function<'data>>> = functions.collect();
+        let decoded: Vec<&Function<'data>> = functions.iter().map(Arc::as_ref).collect();
         group.functions = &decoded;
         let plan = match group.counting {
-            Counting::Exact => registers::plan(&group, self.words, self.options.rounds)?,
-            Counting::Reached => marks::plan(&group, self.words, self.options.rounds)?,
+            Counting::Exact => registers::plan(&group, self.options.rounds)?,
+            Counting::Reached => marks::plan(&group, self.options.rounds)?,
         };
         Ok((plan, functions))
     }

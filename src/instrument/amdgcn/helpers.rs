@@ -1,0 +1,334 @@
+//! Threads that help the calling one: each makes a part of the results, and the calling thread takes all of them in order.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// The stack of a helper. Pages that are never used take no memory.
+const STACK: usize = 2 << 20;
+/// The name of a helper, as debuggers and profilers print it.
+const NAME: &str = "rocov-helper";
+
+/// Threads that help the calling one to instrument a large code object. They have ended when the call returns.
+#[derive(Clone, Copy, Debug)]
+pub struct Helpers {
+    /// The most threads besides the calling one. If the system starts fewer, the others do their work.
+    pub most: usize,
+    /// Calls its argument once, which starts them: they begin with the signal mask of that time.
+    pub start: fn(&mut dyn FnMut()),
+}
+
+impl Helpers {
+    /// The calling thread does all the work.
+    pub const NONE: Self = Self {
+        most: 0,
+        start: |start| start(),
+    };
+
+    /// One for each other processor that the process may use, but few enough for the memory that each takes.
+    pub fn for_processors(start: fn(&mut dyn FnMut())) -> Self {
+        const MOST: usize = 5;
+        let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self {
+            most: (processors - 1).min(MOST),
+            start,
+        }
+    }
+}
+
+/// The work on a list of items.
+pub(super) struct Work<'a, T> {
+    pub(super) items: &'a [T],
+    /// The size of an item.
+    pub(super) size: &'a (dyn Fn(&T) -> usize + Sync),
+    /// The size of all items that may be begun at once. A larger item is begun when it is the only one.
+    pub(super) most: usize,
+}
+
+/// The progress of the work.
+struct Progress<R> {
+    /// The number of the first item that nobody has begun.
+    next: usize,
+    /// The size of all items that are begun, and whose results were not taken.
+    size: usize,
+    results: BTreeMap<usize, thread::Result<R>>,
+    /// No more items are to be begun.
+    is_over: bool,
+}
+
+/// The progress, and a signal for each change of it.
+struct Shared<R> {
+    progress: Mutex<Progress<R>>,
+    changed: Condvar,
+}
+
+impl<R> Shared<R> {
+    fn new() -> Self {
+        let progress = Progress {
+            next: 0,
+            size: 0,
+            results: BTreeMap::new(),
+            is_over: false,
+        };
+        Self {
+            progress: Mutex::new(progress),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress<R>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, progress: MutexGuard<'a, Progress<R>>) -> MutexGuard<'a, Progress<R>> {
+        let progress = self.changed.wait(progress);
+        progress.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, number: usize, result: thread::Result<R>) {
+        self.lock().results.insert(number, result);
+        self.changed.notify_all();
+    }
+}
+
+impl<R> Progress<R> {
+    /// Begins the next item, if there is room for it.
+    fn begin<T>(&mut self, work: &Work<'_, T>) -> Option<usize> {
+        let number = self.next;
+        let size = (work.size)(work.items.get(number)?);
+        if self.size > 0 && self.size + size > work.most {
+            return None;
+        }
+        self.next += 1;
+        self.size += size;
+        Some(number)
+    }
+}
+
+/// Ends the work of all threads when it is dropped, also by a panic.
+struct Ending<'a, R>(&'a Shared<R>);
+
+impl<R> Drop for Ending<'_, R> {
+    fn drop(&mut self) {
+        self.0.lock().is_over = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl<T: Sync> Work<'_, T> {
+    /// Calls `make` for each item, and `take` for each result: in order, and on the calling thread, whose memory is `own`. Each
+    /// helper has some from `memory`.
+    pub(super) fn run<M, R: Send, E>(
+        &self,
+        helpers: Helpers,
+        own: &mut M,
+        memory: impl Fn() -> M + Sync,
+        make: impl Fn(&mut M, &T) -> R + Sync,
+        mut take: impl FnMut(&mut M, &T, R) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let most = helpers.most.min(self.items.len().saturating_sub(1));
+        if most == 0 {
+            return self.items.iter().try_for_each(|item| {
+                let result = make(own, item);
+                take(own, item, result)
+            });
+        }
+        let shared = Shared::new();
+        let help = || {
+            let mut own = memory();
+            while let Some(number) = self.wait_for_item(&shared) {
+                let make = || make(&mut own, &self.items[number]);
+                shared.put(number, catch_unwind(AssertUnwindSafe(make)));
+            }
+        };
+        thread::scope(|scope| {
+            let _ending = Ending(&shared);
+            (helpers.start)(&mut || {
+                for _ in 0..most {
+                    let helper = thread::Builder::new().name(NAME.to_owned());
+                    if helper.stack_size(STACK).spawn_scoped(scope, help).is_err() {
+                        break;
+                    }
+                }
+            });
+            for (number, item) in self.items.iter().enumerate() {
+                let result = self.result(&shared, number, |item| make(own, item));
+                let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+                take(own, item, result)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The number of an item for a helper. `None` if there are no more.
+    fn wait_for_item<R>(&self, shared: &Shared<R>) -> Option<usize> {
+        let mut progress = shared.lock();
+        while !progress.is_over && progress.next < self.items.len() {
+            if let Some(number) = progress.begin(self) {
+                return Some(number);
+            }
+            progress = shared.wait(progress);
+        }
+        None
+    }
+
+    /// Takes the result of an item. As long as a helper makes it, the calling thread makes others.
+    fn result<R>(
+        &self,
+        shared: &Shared<R>,
+        number: usize,
+        mut make: impl FnMut(&T) -> R,
+    ) -> Result<R, Box<dyn Any + Send>> {
+        let mut progress = shared.lock();
+        loop {
+            if let Some(result) = progress.results.remove(&number) {
+                progress.size -= (self.size)(&self.items[number]);
+                shared.changed.notify_all();
+                return result;
+            }
+            let Some(begun) = progress.begin(self) else {
+                progress = shared.wait(progress);
+                continue;
+            };
+            drop(progress);
+            let result = make(&self.items[begun]);
+            progress = shared.lock();
+            progress.results.insert(begun, Ok(result));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    const ITEMS: [usize; 40] = {
+        let mut items = [0; 40];
+        let mut number = 0;
+        while number < items.len() {
+            items[number] = number;
+            number += 1;
+        }
+        items
+    };
+
+    fn helpers(most: usize) -> Helpers {
+        Helpers {
+            most,
+            ..Helpers::NONE
+        }
+    }
+
+    fn work(most: usize) -> Work<'static, usize> {
+        Work {
+            items: &ITEMS,
+            size: &|number| 1 + number % 3,
+            most,
+        }
+    }
+
+    /// The results that are taken, and the threads that have made them.
+    fn taken(helpers: Helpers) -> (Vec<usize>, usize) {
+        let (mut all, threads) = (Vec::new(), Mutex::new(BTreeSet::new()));
+        let done: Result<(), ()> = work(6).run(
+            helpers,
+            &mut (),
+            || (),
+            |(), number| {
+                threads
+                    .lock()
+                    .unwrap()
+                    .insert(format!("{:?}", thread::current().id()));
+                // Later ones are ready first.
+                thread::sleep(Duration::from_micros(200 * (number % 4) as u64));
+                number * number
+            },
+            |(), number, square| {
+                assert_eq!(square, number * number);
+                all.push(*number);
+                Ok(())
+            },
+        );
+        assert_eq!(done, Ok(()));
+        (all, threads.into_inner().unwrap().len())
+    }
+
+    #[test]
+    fn results_are_taken_in_order_by_any_number_of_threads() {
+        for most in [0, 1, 3, 100] {
+            let (all, threads) = taken(helpers(most));
+            assert_eq!(all, ITEMS, "{most} helpers");
+            assert!((1..=most + 1).contains(&threads));
+        }
+    }
+
+    #[test]
+    fn the_calling_thread_does_the_work_of_helpers_that_do_not_start() {
+        let none = Helpers {
+            most: 3,
+            start: |_| {},
+        };
+        assert_eq!(taken(none), (ITEMS.to_vec(), 1));
+    }
+
+    #[test]
+    fn few_items_are_begun_at_once() {
+        const MOST: usize = 5;
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let size = |number: usize| 1 + number % 3;
+        let done: Result<(), ()> = work(MOST).run(
+            helpers(4),
+            &mut (),
+            || (),
+            |(), number| {
+                let all = now.fetch_add(size(*number), Ordering::SeqCst) + size(*number);
+                most.fetch_max(all, Ordering::SeqCst);
+            },
+            |(), number, ()| {
+                now.fetch_sub(size(*number), Ordering::SeqCst);
+                Ok(())
+            },
+        );
+        assert_eq!(done, Ok(()));
+        assert!(
+            most.into_inner() <= MOST + 2,
+            "one more was taken, and not yet counted"
+        );
+    }
+
+    #[test]
+    fn an_error_or_a_panic_ends_the_work_of_all_threads() {
+        let made = AtomicUsize::new(0);
+        let failed = work(3).run(
+            helpers(2),
+            &mut (),
+            || (),
+            |(), _| made.fetch_add(1, Ordering::SeqCst),
+            |(), number, _| if *number == 5 { Err("five") } else { Ok(()) },
+        );
+        assert_eq!(failed, Err("five"));
+        assert!(made.into_inner() < ITEMS.len());
+        let panics = |at: &(dyn Fn(usize) -> bool + Sync)| {
+            let work = work(3);
+            let run = || {
+                work.run(
+                    helpers(2),
+                    &mut (),
+                    || (),
+                    |(), number| assert!(!at(*number), "as planned"),
+                    |(), _, ()| Ok::<(), ()>(()),
+                )
+            };
+            catch_unwind(AssertUnwindSafe(run)).is_err()
+        };
+        assert!(panics(&|number| number == 7));
+        assert!(!panics(&|_| false));
+    }
+}
