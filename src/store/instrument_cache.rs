@@ -25,8 +25,8 @@ use crate::settings::{Counting, parse_bytes};
 use crate::store::cache::{CacheEntry, shrink};
 use crate::store::{OutputError, read_own, write_own};
 
-/// The limit in bytes for an entry that is read. Code of the largest libraries takes some hundred MiB.
-const MAX_ENTRY: u64 = 1 << 30;
+/// The limit in bytes for an entry that is read. A code object of AMD's largest libraries takes 1.6 GB with counters.
+const MAX_ENTRY: u64 = 4 << 30;
 /// The parts of a folder. It is looked at whether a folder is too large when one of them was written.
 const PARTS: u64 = 16;
 /// The directory that JAX takes for a CUDA toolkit, next to Triton's results: it has the stand-in for ptxas.

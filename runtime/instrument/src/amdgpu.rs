@@ -66,12 +66,12 @@ pub(crate) fn answer(code: &[u8], counting: Counting) -> CodeAnswer {
     let helpers = Helpers::for_processors(signals::with_all_blocked);
     match instrument_with(code, &options, helpers) {
         Ok(instrumented) => {
-            let made = Made {
+            let mut made = Made {
                 loss: partial_loss(&instrumented),
                 code: instrumented.code,
             };
             if let Some(cache) = cache {
-                cache.put(key, Ok(&entry(&made)));
+                as_entry(&mut made, |entry| cache.put(key, entry));
             }
             kept(key, made, false)
         }
@@ -162,18 +162,22 @@ fn key(code: &[u8], counting: Counting) -> u128 {
     hash.digest128()
 }
 
-/// The bytes of a cached result: the code, the reason why a part has no counters, and the size of the reason.
-fn entry(made: &Made) -> Vec<u8> {
+/// Gives `keep` the bytes of a cached result: the code, the reason why a part has no counters, and the size of the reason. They
+/// come behind the code for that time, as a copy of it may take more than a gigabyte.
+fn as_entry(made: &mut Made, keep: impl FnOnce(&mut Vec<u8>)) {
+    let len = made.code.len();
     let loss = made.loss.as_deref().unwrap_or_default().as_bytes();
-    let size = (loss.len() as u64).to_le_bytes();
-    [made.code.as_slice(), loss, &size].concat()
+    made.code.extend_from_slice(loss);
+    made.code.extend((loss.len() as u64).to_le_bytes());
+    keep(&mut made.code);
+    made.code.truncate(len);
 }
 
 fn from_cache(cache: &Cache, key: u128) -> Option<Made> {
     made_of(cache.get(key)?.ok()?)
 }
 
-/// The result of [`entry`].
+/// The result of [`as_entry`].
 fn made_of(mut entry: Vec<u8>) -> Option<Made> {
     let (rest, size) = entry.split_last_chunk::<8>()?;
     let size = usize::try_from(u64::from_le_bytes(*size)).ok()?;
@@ -218,11 +222,14 @@ mod tests {
     #[test]
     fn an_entry_has_the_code_and_the_loss() {
         for loss in [None, Some("2 of its functions have no counters".to_owned())] {
-            let made = Made {
+            let mut made = Made {
                 code: b"code".to_vec(),
                 loss,
             };
-            let read = made_of(entry(&made)).unwrap();
+            let mut entry = Vec::new();
+            as_entry(&mut made, |bytes| entry.clone_from(bytes));
+            assert_eq!(made.code, b"code");
+            let read = made_of(entry).unwrap();
             assert_eq!((&read.code, &read.loss), (&made.code, &made.loss));
         }
         assert!(made_of(vec![1; 7]).is_none());

@@ -341,7 +341,7 @@ fn made(
     let cache = Cache::for_user();
     let cached = cache.as_ref().and_then(|cache| cache.get(key));
     let is_cached = cached.is_some();
-    let result = match cached {
+    let mut result = match cached {
         Some(result) => result.map_err(Loss::Known),
         None => make(),
     };
@@ -354,11 +354,10 @@ fn made(
         .err()
         .map(|loss| loss.diagnostic().to_string());
     if let Some(cache) = cache.filter(|_| is_lasting && !is_cached) {
-        let result = result.as_ref().map(Vec::as_slice);
-        cache.put(
-            key,
-            result.map_err(|_| reason.as_deref().unwrap_or_default()),
-        );
+        match &mut result {
+            Ok(code) => cache.put(key, code),
+            Err(_) => cache.put_refusal(key, reason.as_deref().unwrap_or_default()),
+        }
     }
     let code = result.inspect_err(|_| {
         if let Some(reason) = reason.filter(|_| is_lasting) {
