@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use rocov::instrument::amdgcn::AmdgcnOptions;
+use rocov::instrument::amdgcn::{AmdgcnOptions, instrument};
 use rocov::support::counting::Counting;
 use rocov_tests::compile::{clang, device_only};
 
-use crate::run::compare;
+use crate::run::{compare, counted, run_into_traps, traced};
 
 /// The names of EXEC, of two masks in scalar registers and of VCC in a target's assembly, and the ending of instructions for
 /// masks.
@@ -124,6 +124,33 @@ __global__ void second(u32 *out, u32 n) {
 REGISTER_KERNEL(second);
 "#;
 
+/// A kernel whose waves trap behind conditions and a loop, the ways through which depend on `n`. The trap is a block of its own.
+const TRAPPING: &str = r#"#include "dev.h"
+__global__ void first(u32 *out, u32 n) {
+  u32 i = global_x(), x = i;
+  if (n % 2)
+    x = x * 3 + out[n];
+  for (u32 turn = 0; turn < n % 4; ++turn) {
+    if (turn % 2)
+      asm volatile("s_nop 0");
+    if (out[turn + i] < x) {
+      asm volatile("s_nop 1");
+      x += n;
+    }
+  }
+  if (x % 5 == 1)
+    out[i] = x;
+  asm volatile(
+      "s_cmp_gt_u32 %0, 99\n"
+      "s_cbranch_scc1 1f\n"
+      "s_trap 2\n"
+      "1:\n"
+      : : "s"(n) : "scc");
+  out[i + 64] = x;
+}
+REGISTER_KERNEL(first);
+"#;
+
 /// Compares the plain kernels of a source with those that have counters.
 fn check(title: &str, target: &str, source: &str, kernels: &[&str]) {
     check_in_blocks(128, title, target, source, kernels);
@@ -198,6 +225,52 @@ fn a_kernel_that_was_not_launched_did_not_run() {
     for target in TARGETS {
         for kernels in [&["first"][..], &["first", "second"]] {
             check("by_address", target, BY_ADDRESS, kernels);
+        }
+    }
+}
+
+/// A trap ends each wave at once: what it has counted by then, or reached, is in memory, and nothing that would come after.
+#[test]
+fn waves_that_trap_have_their_counts_and_marks_in_memory() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = |name: &str| directory.path().join(name);
+    let write = |name: &str, text: &[u8]| {
+        std::fs::write(place(name), text).expect("a test can write into its directory");
+    };
+    write("trapping.hip", TRAPPING.as_bytes());
+    write("buffer", &[1; 4 * 256]);
+    // Each launch is one wave.
+    let launch = |n: u32| format!("launch _Z5firstPjj 1 1 1 32 1 1 p0 h{n:02x}000000\n");
+    let spec = |all: &[u32]| {
+        let launches: String = all.iter().map(|n| launch(*n)).collect();
+        format!("buf {}\n{launches}", place("buffer").display())
+    };
+    for target in TARGETS {
+        let object = device_only(clang(), &[target], 6)
+            .arguments(["-O2"])
+            .source(place("trapping.hip"))
+            .output(&format!("trapping.{target}"));
+        let object = std::fs::read(object).expect("the compiler's output");
+        for all in [&[4][..], &[5], &[6, 3]] {
+            write("spec", spec(all).as_bytes());
+            let plain = run_into_traps(&object, &place("spec"), true);
+            let expected = traced(&object, &plain);
+            for counting in [Counting::Exact, Counting::Reached] {
+                let options = AmdgcnOptions {
+                    counting,
+                    ..AmdgcnOptions::default()
+                };
+                let made = instrument(&object, &options).expect("a new code object");
+                let rewritten = run_into_traps(&made.code, &place("spec"), false);
+                assert!(plain.buffers == rewritten.buffers, "{target} {all:?}");
+                let (mut expected, mut found) = (expected.clone(), counted(&made.code, &rewritten));
+                if counting == Counting::Reached {
+                    for counts in expected.values_mut().chain(found.values_mut()) {
+                        *counts = (counts.0.min(1), counts.1.min(1));
+                    }
+                }
+                assert_eq!(found, expected, "{target} {all:?} {counting:?}");
+            }
         }
     }
 }

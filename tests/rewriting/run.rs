@@ -20,6 +20,29 @@ pub(crate) type Counts = BTreeMap<u64, (u64, u64)>;
 
 /// Runs the launches of a spec as `expand` writes it.
 pub(crate) fn run(object: &[u8], spec: &Path, is_traced: bool) -> Left {
+    run_with(object, spec, is_traced, |program, launch| {
+        let statistics: Statistics = program.launch(launch).map_err(|error| error.to_string())?;
+        Ok(statistics.instructions)
+    })
+}
+
+/// As [`run`], but a trap ends the waves of all launches.
+pub(crate) fn run_into_traps(object: &[u8], spec: &Path, is_traced: bool) -> Left {
+    run_with(object, spec, is_traced, |program, launch| {
+        match program.launch(launch) {
+            Err(error) if error.to_string().contains("s_trap") => Ok(0),
+            Err(error) => Err(error.to_string()),
+            Ok(_) => Err("no wave traps".to_owned()),
+        }
+    })
+}
+
+fn run_with(
+    object: &[u8],
+    spec: &Path,
+    is_traced: bool,
+    run: impl Fn(&mut Program, &Launch) -> Result<u64, String>,
+) -> Left {
     let mut program = Program::load(object).expect("an object that was just made");
     program.watch_hazards();
     if is_traced {
@@ -38,10 +61,8 @@ pub(crate) fn run(object: &[u8], spec: &Path, is_traced: bool) -> Left {
             }
             ["launch", kernel, rest @ ..] => {
                 let launch = launch(kernel, rest, &buffers);
-                let statistics: Statistics = program
-                    .launch(&launch)
-                    .unwrap_or_else(|error| panic!("{line}: {error}"));
-                instructions += statistics.instructions;
+                let executed = run(&mut program, &launch);
+                instructions += executed.unwrap_or_else(|error| panic!("{line}: {error}"));
             }
             _ => panic!("{line}"),
         }
