@@ -230,13 +230,13 @@ pub fn discover(
         let is_held = file_of(&code_object.uri).is_none() && loader().is_hip;
         // If the ELF cannot be read, or is damaged in a part that the loader did not need, the table is still
         // valid.
-        let (elf, image, shortage) = match elfs.look(device, agent, &code_object, is_held) {
+        let (elf, image, loss) = match elfs.look(device, agent, &code_object, is_held) {
             Ok((elf, image)) => (Some(elf), image, None),
-            Err(error) => (None, None, Some(error).filter(is_shortage)),
+            Err(error) => (None, None, Some(error).filter(hides_counters)),
         };
         let counters = if wanted(&code_object.uri) {
             let counters = match counters(device, &code_object, elf.as_deref()) {
-                Ok(None) => shortage.map_or(Ok(None), Err),
+                Ok(None) => loss.map_or(Ok(None), Err),
                 counters => counters.map_err(DiscoverError::from),
             };
             counters.unwrap_or_else(|error| {
@@ -259,11 +259,14 @@ pub fn discover(
     Ok(discovery)
 }
 
-/// Returns whether an ELF cannot be read because the system is short of files or memory: the code object may
-/// have counters. If the program has freed the ELF, nobody can find out any more.
-fn is_shortage(error: &DiscoverError) -> bool {
-    let DiscoverError::Device(DeviceError::Image { source, .. }) = error else {
-        return false;
+/// Returns whether a code object has counters, or may have some, but nobody can find them: another release wrote their map, or
+/// the system is short of files or memory and cannot read the ELF. If the program has freed the ELF, nobody can find out any
+/// more.
+fn hides_counters(error: &DiscoverError) -> bool {
+    let source = match error {
+        DiscoverError::Map(_) => return true,
+        DiscoverError::Device(DeviceError::Image { source, .. }) => source,
+        _ => return false,
     };
     matches!(
         Errno::from_io_error(source),

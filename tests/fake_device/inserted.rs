@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use rocov::device::Device;
 use rocov::drain::{Idle, Session};
 use rocov::format::blocks::Kind;
 use rocov::format::codeobject::Identity;
@@ -132,27 +133,31 @@ fn one_code_object_is_known_with_and_without_counters() {
     assert_eq!(raw_profiles(directory.path()).len(), 1);
 }
 
-/// A map that names other memory than that of the code object is not followed.
-#[test]
-fn counters_outside_of_the_code_object_are_not_read() {
-    let instrumented = instrument(&plain(), &AmdgcnOptions::default()).expect("a code object");
-    let map = CounterMap::find(&instrumented.code)
-        .expect("a map")
-        .expect("a map");
-    let (address, _) = map.counters();
+/// The place of the version in the map, and the bytes of the address that comes next.
+fn place_of_map(instrumented: &[u8]) -> (usize, usize) {
+    let map = CounterMap::find(instrumented).expect("a map");
+    let (address, _) = map.expect("a map").counters();
     // ULEB128.
     let groups = address.max(1).ilog2() / 7;
     let word: Vec<u8> = (0..=groups)
         .map(|group| (address >> (7 * group)) as u8 & 0x7f | if group < groups { 0x80 } else { 0 })
         .collect();
+    // The version is the first byte of the section, which is after the text.
+    let is_there = |at: &usize| {
+        let is_version = u64::from(instrumented[*at]) == MAP_VERSION;
+        is_version && instrumented[at + 1..].starts_with(&word)
+    };
+    let at = (0..instrumented.len() - word.len()).rfind(is_there);
+    (at.expect("the version in the map"), word.len())
+}
+
+/// A map that names other memory than that of the code object is not followed.
+#[test]
+fn counters_outside_of_the_code_object_are_not_read() {
+    let instrumented = instrument(&plain(), &AmdgcnOptions::default()).expect("a code object");
     let mut hostile = instrumented.code.clone();
-    // The address follows the version, the first byte of the section, which is after the original.
-    let places: Vec<usize> = (1..hostile.len() - word.len())
-        .filter(|at| u64::from(hostile[at - 1]) == MAP_VERSION && hostile[*at..].starts_with(&word))
-        .collect();
-    let at = *places.last().expect("the address in the map");
-    let last = at + word.len() - 1;
-    hostile[last] |= 0x40;
+    let (version, size) = place_of_map(&hostile);
+    hostile[version + size] |= 0x40;
     let device = loaded(&hostile);
     let (directory, name) = output();
     let mut session = Session::default();
@@ -171,4 +176,27 @@ fn counters_outside_of_the_code_object_are_not_read() {
     );
     assert!(raw_profiles(directory.path()).is_empty());
     assert!(session.unloading(&device, FIRST, &name).losses.len() == 1);
+}
+
+/// A program may load a code object that it kept from a run with another release.
+#[test]
+fn a_map_of_another_release_is_a_loss_with_both_versions() {
+    const OTHER: u8 = 99;
+    let mut instrumented = instrument(&plain(), &AmdgcnOptions::default()).expect("a code object");
+    let (version, _) = place_of_map(&instrumented.code);
+    instrumented.code[version] = OTHER;
+    let device = loaded(&instrumented.code);
+    let mut session = Session::default();
+    let found = session.loaded(&device, FIRST).unwrap();
+    let [loss] = found.losses.as_slice() else {
+        panic!("{:?}", found.losses);
+    };
+    let uri = device.code_objects(FIRST).unwrap()[0].uri.clone();
+    assert_eq!(
+        loss.to_string(),
+        format!(
+            "{uri} on gfx90a 0: counts are lost: the map of counters has version {OTHER}, but this release reads version \
+             {MAP_VERSION}; instrument it with the release of rocov that drains it"
+        )
+    );
 }
