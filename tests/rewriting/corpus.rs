@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use modelgpu_amdgcn::Program;
 use rocov::format::bundle;
@@ -13,6 +12,7 @@ use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, Refusal, instrument};
 use rocov_tests::unpacked::not_run;
 
 use crate::occupancy::waves;
+use crate::run::processor_time;
 
 /// The bytes of a kernel descriptor.
 const DESCRIPTOR: usize = 64;
@@ -30,8 +30,10 @@ struct Account {
     waves: [u64; 2],
     bytes: usize,
     new_bytes: usize,
-    time: Duration,
-    slowest: (Duration, usize),
+    /// Seconds of processor time.
+    time: f64,
+    /// That of the slowest object, and its size.
+    slowest: (f64, usize),
     reasons: BTreeMap<String, usize>,
 }
 
@@ -55,13 +57,15 @@ impl Account {
         if count == 0 {
             return;
         }
-        let start = Instant::now();
+        let start = processor_time();
         let made = instrument(image, &AmdgcnOptions::default());
-        let time = start.elapsed();
+        let time = processor_time() - start;
         match made {
             Ok(made) => {
                 self.time += time;
-                self.slowest = self.slowest.max((time, image.len()));
+                if time > self.slowest.0 {
+                    self.slowest = (time, image.len());
+                }
                 self.bytes += image.len();
                 self.new_bytes += made.code.len();
                 let map = CounterMap::find(&made.code).expect("a whole map");
@@ -136,8 +140,8 @@ impl Account {
             percent(self.crowded, self.rewritten),
             self.waves[1] as f64 / self.waves[0].max(1) as f64,
             self.new_bytes as f64 / self.bytes.max(1) as f64,
-            self.time.as_secs_f64(),
-            self.slowest.0.as_secs_f64(),
+            self.time,
+            self.slowest.0,
             self.slowest.1 as f64 / 1e6,
             if reasons.is_empty() {
                 "none".to_owned()

@@ -10,7 +10,7 @@ use rocov_tests::compile::{clang, device_only};
 use rocov_tests::unpacked::not_run;
 
 use crate::copies::{SOURCE, launches};
-use crate::run::compare_made;
+use crate::run::{compare_made, processor_time};
 
 /// The sizes of headers and symbols in a 64-bit ELF, and the offsets of fields (System V ABI).
 const PROGRAM_HEADER: usize = 56;
@@ -211,12 +211,6 @@ fn peak() -> f64 {
         .and_then(|number| number.parse().ok())
         .expect("a number");
     1024.0 * kibibytes
-}
-
-/// The processor time of this process, of all threads and with that of the system, in seconds.
-fn processor_time() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// tools/dev/corpus sets the variables: a directory with a folder for each package, and megabytes.

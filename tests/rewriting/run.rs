@@ -159,6 +159,12 @@ pub(crate) fn counted(rewritten: &[u8], left: &Left) -> Counts {
     counts
 }
 
+/// The processor time of this process, of all threads and with that of the system, in seconds.
+pub(crate) fn processor_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
 /// Requires that no instruction uses a result too early: compilers add all waits, and rewritten code must have its own.
 fn compare_hazards(name: &str, plain: &Left, rewritten: &Left) {
     for (title, left) in [("plain", plain), ("rewritten", rewritten)] {
