@@ -1,5 +1,6 @@
 //! Large code objects: copies of all functions of another one, after it. Their functions are decoded one after the other.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use byteorder::{ByteOrder, LittleEndian as Bytes};
@@ -34,6 +35,8 @@ const FUNCTION: u8 = 2;
 const DESCRIPTOR: usize = 64;
 const ENTRY: usize = 16;
 const PAGE: usize = 4096;
+/// Kernels start at multiples of it ("Kernel Descriptor" in LLVM's AMDGPUUsage).
+const KERNEL: usize = 256;
 
 /// The fields of a section header: type, flags, address, offset, size, and the number of a related section.
 fn section(header: &[u8]) -> (u32, u64, [usize; 3], usize) {
@@ -84,7 +87,7 @@ fn grown(object: &[u8], bytes: usize) -> Vec<u8> {
     }
     // The descriptors of a copy, and its text.
     let head = (DESCRIPTOR * descriptors.len()).next_multiple_of(256);
-    let copy = (head + text_size).next_multiple_of(PAGE);
+    let copy = (head + text_size).next_multiple_of(KERNEL);
     let count = (bytes.saturating_sub(object.len()) / copy).max(1);
     let ends = segments
         .iter()
@@ -171,8 +174,9 @@ fn grown(object: &[u8], bytes: usize) -> Vec<u8> {
 
 #[test]
 fn functions_of_large_code_objects_count_as_others() {
-    /// More than the code of which all functions stay decoded.
-    const SIZE: usize = 5 << 20;
+    const SIZE: usize = 1 << 18;
+    /// The times that threads were started.
+    static STARTS: AtomicUsize = AtomicUsize::new(0);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("grown.hip");
     std::fs::write(&path, SOURCE).expect("a test can write into its directory");
@@ -185,15 +189,20 @@ fn functions_of_large_code_objects_count_as_others() {
     let object = grown(&object, SIZE);
     let helpers = Helpers {
         most: 2,
-        ..Helpers::NONE
+        start: |start| {
+            STARTS.fetch_add(1, Ordering::Relaxed);
+            start();
+        },
     };
     for sharing in [Sharing::Separate, Sharing::Shared] {
         let options = AmdgcnOptions {
             sharing,
             rounds: 3,
+            at_once: 0,
             ..AmdgcnOptions::default()
         };
         let made = instrument_with(&object, &options, helpers).expect("a new code object");
+        assert_ne!(STARTS.swap(0, Ordering::Relaxed), 0, "no threads help");
         if sharing == Sharing::Shared {
             let alone = instrument(&object, &options).expect("a new code object");
             assert!(made == alone, "threads that help change the result");

@@ -52,6 +52,9 @@ pub struct AmdgcnOptions {
     pub rounds: u32,
     /// How functions that call each other share registers, at least.
     pub sharing: Sharing,
+    /// The bytes of code up to which all functions of a code object are decoded at once. Those of a larger one are decoded a few
+    /// at a time, and twice: in less memory, and by several threads if there are any. The result is the same.
+    pub at_once: usize,
 }
 
 /// How functions that call each other share the registers of their counters.
@@ -72,6 +75,7 @@ impl Default for AmdgcnOptions {
             counting: Counting::default(),
             rounds: 1 << 16,
             sharing: Sharing::default(),
+            at_once: 4 << 20,
         }
     }
 }

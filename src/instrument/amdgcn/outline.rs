@@ -16,9 +16,6 @@ use super::helpers::{Helpers, Work};
 use super::lanes::KnownLanes;
 use super::masks;
 
-/// The bytes of code up to which all functions stay decoded: to decode them takes some tenth of the time.
-const KEPT_BYTES: usize = 4 << 20;
-
 /// The bytes of the functions that are decoded at once: their instructions and counters take some forty times as much.
 pub(super) const DECODED_BYTES: usize = 512 << 10;
 
@@ -66,10 +63,10 @@ pub(super) struct Outlines<'data> {
 }
 
 impl<'data> Outlines<'data> {
-    pub(super) fn new(codes: &[NamedCode<'data>], helpers: Helpers) -> Self {
+    pub(super) fn new(codes: &[NamedCode<'data>], at_once: usize, helpers: Helpers) -> Self {
         let sizes = codes.iter().map(|named| named.code.bytes.len());
         let bytes = sizes.sum();
-        let is_kept = bytes <= KEPT_BYTES;
+        let is_kept = bytes <= at_once;
         let helpers = if is_kept { Helpers::NONE } else { helpers };
         let mut decoder = Decoder::new(bytes);
         let mut functions = Vec::with_capacity(codes.len());

@@ -65,7 +65,7 @@ fn instrument_within(
     far: Far,
 ) -> Result<Instrumented, Refusal> {
     let layout = Layout::new(object)?;
-    let mut outlines = Outlines::new(&object.codes(), helpers);
+    let mut outlines = Outlines::new(&object.codes(), options.at_once, helpers);
     kept::note(&mut outlines);
     let mut rewriter = Rewriter {
         outlines: &outlines,
