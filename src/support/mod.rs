@@ -13,3 +13,5 @@ pub(crate) mod memory;
 pub mod own_memory;
 #[cfg(feature = "drain")]
 pub mod reserve;
+#[cfg(feature = "drain")]
+pub mod threads;

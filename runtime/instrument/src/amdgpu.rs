@@ -16,8 +16,7 @@ use rocov::support::diagnostic::Remedy;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cache::Cache;
-use crate::signals;
-use crate::texts;
+use crate::{texts, threads};
 
 /// The number of what rocov puts into code objects, which is part of the names of cached results, as is the version of the
 /// map. A change of it needs a new number.
@@ -63,7 +62,7 @@ pub(crate) fn answer(code: &[u8], counting: Counting) -> CodeAnswer {
         counting,
         ..AmdgcnOptions::default()
     };
-    let helpers = Helpers::for_processors(signals::with_all_blocked);
+    let helpers = Helpers::for_processors(threads::beside);
     match instrument_with(code, &options, helpers) {
         Ok(instrumented) => {
             let mut made = Made {

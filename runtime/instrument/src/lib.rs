@@ -7,7 +7,8 @@
 //! `amdgpu` instruments code objects. For CUDA code, `memory` reads the code that the program loads, `choice` takes the PTX that fits the GPU best, `driver` has the
 //! CUDA driver compile it, `cache` keeps the result, `fat_binary` packs results for several architectures, and `exchange`
 //! does all of this in a row. `compilers` keeps the PTX of cubins that the program compiles itself. `loss` has the reasons
-//! why code runs uncounted, `framework` finds who made it, `signals` keeps signals from threads that help, and `texts` keeps the texts for librocov. `toolkit` is for JAX.
+//! why code runs uncounted, `framework` finds who made it, and `texts` keeps the texts for librocov. `threads` help with large
+//! code objects. `toolkit` is for JAX.
 
 mod amdgpu;
 mod cache;
@@ -19,8 +20,8 @@ mod fat_binary;
 mod framework;
 mod loss;
 mod memory;
-mod signals;
 mod texts;
+mod threads;
 mod toolkit;
 
 use std::ffi::c_void;

@@ -7,34 +7,40 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The stack of a helper. Pages that are never used take no memory.
-const STACK: usize = 2 << 20;
-/// The name of a helper, as debuggers and profilers print it.
-const NAME: &str = "rocov-helper";
-
 /// Threads that help the calling one to instrument a large code object. They have ended when the call returns.
 #[derive(Clone, Copy, Debug)]
 pub struct Helpers {
     /// The most threads besides the calling one. If the system starts fewer, the others do their work.
     pub most: usize,
-    /// Calls its argument once, which starts them: they begin with the signal mask of that time.
-    pub start: fn(&mut dyn FnMut()),
+    /// Has up to a number of other threads call a function once each, and calls another one itself. The threads have ended when it
+    /// returns, or unwinds.
+    pub beside: fn(usize, &(dyn Fn() + Sync), &mut dyn FnMut()),
+}
+
+/// Helps by threads of the standard library.
+fn beside(most: usize, help: &(dyn Fn() + Sync), work: &mut dyn FnMut()) {
+    thread::scope(|scope| {
+        for _ in 0..most {
+            if thread::Builder::new().spawn_scoped(scope, help).is_err() {
+                break;
+            }
+        }
+        work();
+    });
 }
 
 impl Helpers {
     /// The calling thread does all the work.
-    pub const NONE: Self = Self {
-        most: 0,
-        start: |start| start(),
-    };
+    pub const NONE: Self = Self { most: 0, beside };
 
     /// One for each other processor that the process may use, but few enough for the memory that each takes.
-    pub fn for_processors(start: fn(&mut dyn FnMut())) -> Self {
+    #[must_use]
+    pub fn for_processors(beside: fn(usize, &(dyn Fn() + Sync), &mut dyn FnMut())) -> Self {
         const MOST: usize = 5;
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             most: (processors - 1).min(MOST),
-            start,
+            beside,
         }
     }
 }
@@ -144,23 +150,20 @@ impl<T: Sync> Work<'_, T> {
                 shared.put(number, catch_unwind(AssertUnwindSafe(make)));
             }
         };
-        thread::scope(|scope| {
+        let mut done = Ok(());
+        (helpers.beside)(most, &help, &mut || {
             let _ending = Ending(&shared);
-            (helpers.start)(&mut || {
-                for _ in 0..most {
-                    let helper = thread::Builder::new().name(NAME.to_owned());
-                    if helper.stack_size(STACK).spawn_scoped(scope, help).is_err() {
-                        break;
-                    }
-                }
-            });
-            for (number, item) in self.items.iter().enumerate() {
-                let result = self.result(&shared, number, |item| make(own, item));
-                let result = result.unwrap_or_else(|panic| resume_unwind(panic));
-                take(own, item, result)?;
-            }
-            Ok(())
-        })
+            done = self
+                .items
+                .iter()
+                .enumerate()
+                .try_for_each(|(number, item)| {
+                    let result = self.result(&shared, number, |item| make(own, item));
+                    let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+                    take(own, item, result)
+                });
+        });
+        done
     }
 
     /// The number of an item for a helper. `None` if there are no more.
@@ -273,7 +276,7 @@ mod tests {
     fn the_calling_thread_does_the_work_of_helpers_that_do_not_start() {
         let none = Helpers {
             most: 3,
-            start: |_| {},
+            beside: |_, _, work| work(),
         };
         assert_eq!(taken(none), (ITEMS.to_vec(), 1));
     }

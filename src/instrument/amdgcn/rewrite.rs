@@ -225,10 +225,11 @@ impl<'o, 'data> Rewriter<'o, 'data> {
                         return Ok(());
                     }
                 };
-                let planned = planned.unwrap_or_else(|| match size <= room {
-                    true => planner.planned_apart(group, decoder),
+                // Kernels that were unsure may have taken the room of others.
+                let planned = match size <= room {
+                    true => planned.unwrap_or_else(|| planner.planned_apart(group, decoder)),
                     false => Err(Refusal::NoFunction),
-                });
+                };
                 match planned {
                     Ok(planned) => {
                         room -= size;

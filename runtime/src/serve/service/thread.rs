@@ -11,6 +11,7 @@ use rocov::control::{DumpRequest, Reply, Request};
 use rocov::drain::Scope;
 use rocov::store::LabelError;
 use rocov::support::diagnostic::diagnostic;
+use rocov::support::threads;
 
 use super::connection::Connection;
 use super::owned_fd::{self, Owner};
@@ -29,8 +30,7 @@ const ENDING: &str = "the process is ending";
 /// The size of the stack, which suffices for a drain. Pages that are never used take no memory.
 const STACK: usize = 1 << 20;
 
-/// Starts the thread with all signals blocked: the program's signals are for its own threads. Returns
-/// false if that fails.
+/// Starts the thread. Returns false if that fails.
 pub(super) fn start(settings: Settings) -> bool {
     let service = Box::into_raw(Box::new(Service {
         listener: settings
@@ -44,39 +44,25 @@ pub(super) fn start(settings: Settings) -> bool {
         due: settings.every.map(|every| Instant::now() + every),
         standard_error: owned_fd::file(libc::STDERR_FILENO),
     }));
-    let error = spawn(service);
-    if error != 0 {
-        // SAFETY: there is no thread to own it.
-        drop(unsafe { Box::from_raw(service) });
-        socket::gone();
-        wake::close();
-        log::warn(diagnostic!(
-            "cannot start a thread: {}; rocov does not take snapshots or answer requests",
-            std::io::Error::from_raw_os_error(error);
-            "raise the limit on threads (ulimit -u)"
-        ));
-    }
-    error == 0
-}
-
-/// Starts the detached thread of a service. Returns an error number, or 0.
-fn spawn(service: *mut Service) -> c_int {
-    // SAFETY: the sets and the attributes are initialised before their use. The service belongs to the
-    // new thread only.
-    unsafe {
-        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let mut attributes = std::mem::zeroed();
-        libc::pthread_attr_init(&raw mut attributes);
-        libc::pthread_attr_setstacksize(&raw mut attributes, STACK);
-        libc::pthread_attr_setdetachstate(&raw mut attributes, libc::PTHREAD_CREATE_DETACHED);
-        let mut thread = std::mem::zeroed();
-        let error =
-            libc::pthread_create(&raw mut thread, &raw const attributes, run, service.cast());
-        libc::pthread_attr_destroy(&raw mut attributes);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        error
+    // SAFETY: the service belongs to the new thread only.
+    match unsafe { threads::start(STACK, run, service.cast()) } {
+        Ok(thread) => {
+            // SAFETY: nothing joins it.
+            unsafe { libc::pthread_detach(thread) };
+            true
+        }
+        Err(error) => {
+            // SAFETY: there is no thread to own it.
+            drop(unsafe { Box::from_raw(service) });
+            socket::gone();
+            wake::close();
+            log::warn(diagnostic!(
+                "cannot start a thread: {}; rocov does not take snapshots or answer requests",
+                std::io::Error::from_raw_os_error(error);
+                "raise the limit on threads (ulimit -u)"
+            ));
+            false
+        }
     }
 }
 
