@@ -203,10 +203,8 @@ fn functions_of_large_code_objects_count_as_others() {
         };
         let made = instrument_with(&object, &options, helpers).expect("a new code object");
         assert_ne!(STARTS.swap(0, Ordering::Relaxed), 0, "no threads help");
-        if sharing == Sharing::Shared {
-            let alone = instrument(&object, &options).expect("a new code object");
-            assert!(made == alone, "threads that help change the result");
-        }
+        let alone = instrument(&object, &options).expect("a new code object");
+        assert!(made == alone, "threads that help change the result");
         compare_made(&[], "grown", &object, &made, &spec, &options);
     }
 }

@@ -151,6 +151,39 @@ __global__ void first(u32 *out, u32 n) {
 REGISTER_KERNEL(first);
 "#;
 
+/// Kernels with copies of the functions that they call. The copies for the first one cannot have counters, as it leaves no
+/// scalar register. Those for the next two take the room that was kept for it, so that none is left for the last.
+fn crowded() -> String {
+    let registers: String = (0..100)
+        .filter(|number| *number != 32)
+        .map(|number| format!(", \"s{number}\""))
+        .collect();
+    let function = |name: &str, instructions: usize, callee: &str| {
+        format!(
+            "__device__ __noinline__ void {name}() {{\n  asm volatile(\".rept {instructions}\\n s_nop 0\\n \
+             .endr\");\n  {callee}\n}}\n"
+        )
+    };
+    let kernel = |name: &str, body: &str| {
+        format!(
+            "__global__ void {name}(u32 *out, u32 n) {{\n  {body}\n  out[global_x()] = 1;\n}}\n\
+             REGISTER_KERNEL({name});\n"
+        )
+    };
+    let used = format!("asm volatile(\"s_nop 0\" ::: \"memory\"{registers}); first_callee();");
+    [
+        "#include \"dev.h\"\n".to_owned(),
+        function("shared_callee", 5000, ""),
+        function("first_callee", 4000, "shared_callee();"),
+        function("last_callee", 1250, ""),
+        kernel("first", &used),
+        kernel("second", "shared_callee();"),
+        kernel("third", "shared_callee();"),
+        kernel("fourth", "last_callee();"),
+    ]
+    .concat()
+}
+
 /// Compares the plain kernels of a source with those that have counters.
 fn check(title: &str, target: &str, source: &str, kernels: &[&str]) {
     check_in_blocks(128, title, target, source, kernels);
@@ -230,6 +263,12 @@ fn a_kernel_that_was_not_launched_did_not_run() {
 }
 
 /// A trap ends each wave at once: what it has counted by then, or reached, is in memory, and nothing that would come after.
+#[test]
+fn kernels_without_room_for_their_own_copies_share_some() {
+    let kernels = ["first", "second", "third", "fourth"];
+    check("crowded", "gfx942", &crowded(), &kernels);
+}
+
 #[test]
 fn waves_that_trap_have_their_counts_and_marks_in_memory() {
     let directory = tempfile::tempdir().expect("a temporary directory");
