@@ -488,7 +488,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (7, "e62da41f8bb17f9c".into(), "993f39a55bfe414e".into())
+            (8, "2fbd1d0a7d7677f1".into(), "993f39a55bfe414e".into())
         );
     }
 }

@@ -12,6 +12,7 @@ use crate::support::counting::Counting;
 const SPACE: Space = Space {
     is_memory: false,
     room: usize::MAX,
+    plain: None,
 };
 
 const HEAD: &str = ".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{\n";

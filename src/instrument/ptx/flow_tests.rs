@@ -141,9 +141,10 @@ impl<'text> Run<'text> {
                     at = self.labels[labels[random.below(labels.len())]];
                     continue;
                 }
-                ("mov.u64" | "cvta.local.u64", ["%rocov_z", ..]) => continue,
-                ("ld.volatile.u32", [_, place]) => self.registers[place],
-                ("st.volatile.u32", [_, value]) => self.value(value),
+                ("mov.u64" | "mad.wide.u32", ["%rocov_z", ..]) => continue,
+                ("mov.u32", [_, "%smid"]) => 0,
+                ("ld.local.u32", [_, place]) => self.registers[place],
+                ("st.local.u32", [_, value]) => self.value(value),
                 (_, ["%rocov_q", one, other]) => {
                     u64::from(compared(opcode, self.value(one), self.value(other)))
                 }
@@ -357,14 +358,16 @@ impl Lane<'_> {
                     continue;
                 }
                 // The address of the copy is 0.
-                ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..]) => 0,
+                ("mov.u64", ["%rocov_a", ..]) => 0,
                 ("mov.u32", [_, "%smid" | "%warpid"]) => 0,
                 ("mov.u32", [_, "%laneid"]) => self.number,
                 ("mov.u32", [_, "%lanemask_lt"]) => (1 << self.number) - 1,
                 ("activemask.b32", _) => self.active,
-                ("mov.u64" | "cvta.local.u64", ["%rocov_z", ..]) => continue,
-                ("ld.volatile.u32", [_, place]) => self.run.registers[place],
-                ("mad.wide.u32", [_, one, other, sum]) => value(one) * value(other) + value(sum),
+                ("mov.u64" | "mad.wide.u32", ["%rocov_z", ..]) => continue,
+                ("ld.local.u32", [_, place]) => self.run.registers[place],
+                ("mad.wide.u32" | "mad.lo.u32", [_, one, other, sum]) => {
+                    value(one) * value(other) + value(sum)
+                }
                 ("setp.ne.s32", [_, one, "-1"]) => u64::from(value(one) != u64::from(u32::MAX)),
                 (_, [_, one, other, third @ ..]) if opcode.starts_with("setp.") => {
                     let plain = opcode.replace(".or.", ".").replace(".and.", ".");
@@ -444,6 +447,40 @@ fn full_early(text: &str) -> String {
 }
 
 #[test]
+fn one_thread_counts_for_its_block_if_each_runs_all_code() {
+    let plain =
+        ".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{\nbra L;\nL:\nret;\n}\n";
+    let counting = instrument(&Module::parse(plain).unwrap(), &PtxOptions::default()).unwrap();
+    assert_eq!(undeclared(&counting), [""; 0], "{counting}");
+    // The threads of a block of 3 * 2 * 4.
+    let mut memory: HashMap<usize, u64> = HashMap::new();
+    for thread in 0..24 {
+        let mut run = Run::new(&counting);
+        let places = [thread % 3, thread / 3 % 2, thread / 6];
+        for (dimension, (place, size)) in ["x", "y", "z"].iter().zip(places.iter().zip([3, 2, 4])) {
+            for (name, value) in [("tid", *place), ("ntid", size)] {
+                run.registers
+                    .insert(format!("%{name}.{dimension}").leak(), value);
+            }
+        }
+        run.at = 1 + run.lines.iter().position(|line| *line == "{").unwrap();
+        let mut lane = Lane {
+            run,
+            number: thread,
+            active: 1,
+            is_done: false,
+        };
+        lane.go_on(&mut memory);
+        assert!(lane.is_done);
+    }
+    assert_eq!(memory, HashMap::from([(0, 24), (1, 24)]), "{counting}");
+    // Another block that some threads do not run.
+    let guarded = plain.replace("bra L;", "@%p bra L;\nmov.u32 %r, 1;");
+    let counting = instrument(&Module::parse(&guarded).unwrap(), &PtxOptions::default()).unwrap();
+    assert!(!counting.contains("%ntid"), "{counting}");
+}
+
+#[test]
 fn counts_that_follow_from_others_are_those_of_the_threads() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut derived, mut edges, mut ends, mut warps) = (0, 0, 0, 0);
@@ -459,6 +496,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         let space = Space {
             is_memory: false,
             room: usize::MAX,
+            plain: None,
         };
         let ending = std::collections::HashSet::new();
         let plan = Plan::new(function, &ending, Counting::Exact, space);
@@ -471,6 +509,10 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         }
         let mut counting = instrument(&module, &options).unwrap();
         assert_eq!(undeclared(&counting), [""; 0], "{plain}\n{counting}");
+        // Each thread runs all blocks.
+        if !counting.contains("$rocov_exit") {
+            continue;
+        }
         let is_full_early = turn % 4 == 1;
         if is_full_early {
             counting = full_early(&counting);

@@ -19,8 +19,10 @@ use crate::instrument::ptx::widths::Slot;
 
 /// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
 const MAX_SPREAD: usize = 12;
-/// More bits of a word than these are transposed, and fewer are counted one by one.
-const MAX_VOTES: u32 = 5;
+/// If lanes have different bits, they vote on each group of bits that are set together, if a word has no more groups.
+const MAX_GROUPS: usize = 4;
+/// They vote at once, without a look whether their bits are equal, if a word has no more groups.
+const MAX_VOTED: usize = 1;
 /// The bits of a word that the first lane adds, if lanes share the work. So many lanes share it at most, and the least power of
 /// two of them at least.
 const PARTS: [(u32, u32); 5] = [
@@ -40,9 +42,12 @@ const FULL: u32 = 1 << 31;
 /// this size that were moved there.
 const KEPT: u32 = 1 << KEPT_BITS;
 const KEPT_BITS: u32 = 30;
-/// Sets `%rocov_z` to the address of the function's words in local memory. The compiler keeps these in registers if it sees
-/// all accesses, so they are volatile, and have generic addresses.
-const FIND_HIGH: &str = "mov.u64 %rocov_z, $rocov_high;\n\tcvta.local.u64 %rocov_z, %rocov_z;\n\t";
+/// Sets `%rocov_z` to the address of the function's words in local memory. The compiler keeps these in registers if it knows
+/// all addresses, so a number that it does not know to be 0 is added. Volatile accesses would keep it from that, too, but
+/// threads of a loop with these do not meet again: `zoom` from HeCBench then took 5 times its plain time.
+const FIND_HIGH: &str = "mov.u64 %rocov_z, $rocov_high;\n\t\
+    mov.u32 %rocov_o, %smid;\n\tshr.u32 %rocov_o, %rocov_o, 24;\n\t\
+    mad.wide.u32 %rocov_z, %rocov_o, 4, %rocov_z;\n\t";
 /// The bits of the numbers of lanes, and for each the bits of a word whose number has it not set.
 const SWAPS: [(u32, u32); 5] = [
     (16, 0x0000_ffff),
@@ -71,35 +76,100 @@ impl Flush<'_, '_> {
 
     /// Sets `%rocov_a` to the address of the copy for the warp.
     fn base(&self) -> String {
-        let Unit { name, .. } = self.unit;
-        let mut code = format!("mov.u64 %rocov_a, __rocov_copies_area_{name};\n\t");
-        let (sms, parts, stride) = (self.unit.sms(), self.unit.parts(), self.unit.stride());
-        let indices = [("smid", sms, parts * stride), ("warpid", parts, stride)];
-        for (index, number, distance) in indices.iter().filter(|(_, number, _)| *number > 1) {
+        self.place("%rocov_a", None)
+    }
+
+    /// Sets a register to the address of the copy for the warp, or of the counter in it with the number in another register.
+    /// `%rocov_t` becomes something else.
+    fn place(&self, to: &str, counter: Option<&str>) -> String {
+        let mut code = String::new();
+        let indices = [("smid", self.unit.sms()), ("warpid", self.unit.parts())];
+        let mut index = counter.unwrap_or("0").to_owned();
+        let mut distance = self.unit.stride() / 8;
+        // A warp's copies come one after the other.
+        for (register, number) in indices.into_iter().rev().filter(|(_, number)| *number > 1) {
             let _ = write!(
                 code,
-                "mov.u32 %rocov_t, %{index};\n\t\
+                "mov.u32 %rocov_t, %{register};\n\t\
                  and.b32 %rocov_t, %rocov_t, {};\n\t\
-                 mad.wide.u32 %rocov_a, %rocov_t, {distance}, %rocov_a;\n\t",
+                 mad.lo.u32 %rocov_i, %rocov_t, {distance}, {index};\n\t",
                 number - 1
             );
+            index = "%rocov_i".into();
+            distance *= number;
         }
+        let name = &self.unit.name;
+        let _ = write!(code, "mov.u64 {to}, __rocov_copies_area_{name};\n\t");
+        if index != "0" {
+            let _ = write!(code, "mad.wide.u32 {to}, {index}, 8, {to};\n\t");
+        }
+        code
+    }
+
+    /// Prepares for runs that are counted in memory, in registers for the whole call, if the function does that in loops. Or
+    /// counts for a block of threads, if each of them runs all blocks.
+    pub(super) fn open(&self) -> String {
+        if self.plan.ways.contains(&Way::Each) {
+            return self.of_each_thread();
+        }
+        if !self.plan.keeps_place {
+            return String::new();
+        }
+        format!(
+            "\n\t.reg .b64 %rocov_place;\n\t.reg .b32 %rocov_lower;\n\t\
+             {{\n\t.reg .b32 %rocov_t, %rocov_i;\n\t{}\
+             mov.u32 %rocov_lower, %lanemask_lt;\n\t}}",
+            self.place("%rocov_place", None)
+        )
+    }
+
+    /// Adds the number of threads of a block to all counters, in its first thread.
+    fn of_each_thread(&self) -> String {
+        let combined = |code: &mut String, register: &str, operation: &str| {
+            let _ = write!(code, "mov.u32 %rocov_t, %{register}.x;\n\t");
+            for dimension in ["y", "z"] {
+                let _ = write!(
+                    code,
+                    "mov.u32 %rocov_i, %{register}.{dimension};\n\t\
+                     {operation} %rocov_t, %rocov_t, %rocov_i;\n\t"
+                );
+            }
+        };
+        let mut code = String::from(
+            "\n\t{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t, %rocov_i;\n\t\
+             .reg .b64 %rocov_a, %rocov_v;\n\t",
+        );
+        combined(&mut code, "tid", "or.b32");
+        code.push_str("setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t@%rocov_p bra $rocov_other;\n\t");
+        combined(&mut code, "ntid", "mul.lo.u32");
+        let _ = write!(code, "cvt.u64.u32 %rocov_v, %rocov_t;\n\t{}", self.base());
+        for block in 0..self.plan.ways.len() {
+            let offset = self.offset(block);
+            let _ = write!(
+                code,
+                "red.global.add.u64 [%rocov_a+{offset}], %rocov_v;\n\t"
+            );
+        }
+        code.push_str("$rocov_other:\n\t}");
         code
     }
 
     /// Counts one run of a block in memory, for all active lanes. Has no branch, so that it may be anywhere.
     pub(super) fn one(&self, block: usize) -> String {
+        let (base, place, lower) = match self.plan.keeps_place {
+            true => (String::new(), "%rocov_place", "%rocov_lower"),
+            false => (self.base(), "%rocov_a", "%lanemask_lt"),
+        };
         format!(
-            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t, %rocov_m;\n\t.reg .b64 %rocov_a, %rocov_v;\n\t\
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t, %rocov_i, %rocov_m;\n\t.reg .b64 %rocov_a, %rocov_v;\n\t\
              activemask.b32 %rocov_m;\n\t\
-             {}\
-             mov.u32 %rocov_t, %lanemask_lt;\n\t\
+             {base}\
+             mov.u32 %rocov_t, {lower};\n\t\
              and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
              setp.eq.u32 %rocov_p, %rocov_t, 0;\n\t\
              popc.b32 %rocov_m, %rocov_m;\n\t\
              cvt.u64.u32 %rocov_v, %rocov_m;\n\t\
-             @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t}}\n\t",
-            self.base(),
+             @%rocov_p red.global.add.u64 [{place}+{}], %rocov_v;\n\t}}\n\t",
             self.offset(block)
         )
     }
@@ -107,7 +177,7 @@ impl Flush<'_, '_> {
     /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
     pub(super) fn each_lane(&self) -> String {
         let mut code = format!(
-            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a, %rocov_v, %rocov_w;\n\t{}{}",
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t, %rocov_i;\n\t.reg .b64 %rocov_a, %rocov_v, %rocov_w;\n\t{}{}",
             self.base(),
             self.own(Leaving::Alone)
         );
@@ -156,7 +226,7 @@ impl Flush<'_, '_> {
                         "@%rocov_p red.global.add.u64 [%rocov_a+{offset}], 1;\n\t"
                     );
                 }
-                Way::Bit | Way::Direct | Way::Flag(_) | Way::Elsewhere => {}
+                Way::Bit | Way::Direct | Way::Each | Way::Flag(_) | Way::Elsewhere => {}
             }
         }
         code
@@ -194,41 +264,63 @@ impl Flush<'_, '_> {
              brev.b32 %rocov_y, %rocov_m;\n\t\
              clz.b32 %rocov_y, %rocov_y;\n\t",
         );
-        for word in 0..self.plan.words {
+        // All words at first, and then their additions: so no exchange waits for the one before.
+        let words = self.plan.words;
+        let _ = write!(code, ".reg .b32 %rocov_x<{words}>, %rocov_y<{words}>;\n\t");
+        for word in 0..words {
+            self.compare_word(&mut code, word);
+        }
+        for word in 0..words {
             self.share_word(&mut code, word);
         }
         code
     }
 
-    /// Adds the bits of a word. `%rocov_y` is the number of the first lane, and `%rocov_x` the part of this lane.
-    fn share_word(&self, code: &mut String, word: usize) {
+    /// The bits of a word that belong to blocks.
+    fn bits_of_blocks(&self, word: usize) -> u32 {
         let first = word * WORD;
         let end = self.plan.ways.len().min(first + WORD);
         let ways = self.plan.ways[first..end].iter().enumerate();
         let bits = ways.filter(|(_, way)| **way == Way::Bit);
-        let all = bits.fold(0_u32, |all, (lane, _)| all | 1 << lane);
-        let name = word_of(first);
-        let offset = self.offset(first);
-        // Those that differ are `%rocov_s`. Lanes that catch up may add some to them: they have no votes then.
+        bits.fold(0_u32, |all, (lane, _)| all | 1 << lane)
+    }
+
+    /// Sets `%rocov_y` of a word to the bits that differ, and `%rocov_x` of it to the bits that this lane adds of the others.
+    /// `%rocov_y` is the number of the first lane, and `%rocov_x` the part of this lane.
+    fn compare_word(&self, code: &mut String, word: usize) {
+        let all = self.bits_of_blocks(word);
+        let name = word_of(word * WORD);
+        // Lanes that catch up may add some to them: they have no votes then.
         code.push_str(&match self.has_sums {
             true => format!(
                 "shfl.sync.idx.b32 %rocov_t, {name}, %rocov_y, 31, %rocov_m;\n\t\
                  xor.b32 %rocov_s, %rocov_t, {name};\n\t\
                  redux.sync.or.b32 %rocov_s, %rocov_s, %rocov_m;\n\t\
-                 and.b32 %rocov_s, %rocov_s, {all:#x};\n\t"
+                 and.b32 %rocov_y{word}, %rocov_s, {all:#x};\n\t"
             ),
-            false => format!("mov.b32 %rocov_s, {all:#x};\n\t"),
+            false => format!("mov.b32 %rocov_y{word}, {all:#x};\n\t"),
         });
-        let [take_equal, take_different] = ["%rocov_t", "%rocov_s"].map(take_bit);
         let _ = write!(
             code,
-            "not.b32 %rocov_c, %rocov_s;\n\t\
+            "not.b32 %rocov_c, %rocov_y{word};\n\t\
              and.b32 %rocov_t, {name}, %rocov_c;\n\t\
              and.b32 %rocov_t, %rocov_t, %rocov_x;\n\t\
-             and.b32 %rocov_t, %rocov_t, {all:#x};\n\t\
-             bra $rocov_equal{word};\n\
+             and.b32 %rocov_x{word}, %rocov_t, {all:#x};\n\t"
+        );
+    }
+
+    /// Adds the bits of a word.
+    fn share_word(&self, code: &mut String, word: usize) {
+        let first = word * WORD;
+        let name = word_of(first);
+        let offset = self.offset(first);
+        let (equal, different) = (format!("%rocov_x{word}"), format!("%rocov_y{word}"));
+        let [take_equal, take_different] = [&equal, &different].map(|bits| take_bit(bits));
+        let _ = write!(
+            code,
+            "bra $rocov_equal{word};\n\
              $rocov_equal{word}:\n\t\
-             setp.eq.u32 %rocov_p, %rocov_t, 0;\n\t\
+             setp.eq.u32 %rocov_p, {equal}, 0;\n\t\
              @%rocov_p bra $rocov_differ{word};\n\t\
              {take_equal}\
              mul.wide.u32 %rocov_v, %rocov_u, 8;\n\t\
@@ -236,7 +328,7 @@ impl Flush<'_, '_> {
              red.global.add.u64 [%rocov_v+{offset}], %rocov_d;\n\t\
              bra $rocov_equal{word};\n\
              $rocov_differ{word}:\n\t\
-             setp.eq.u32 %rocov_p, %rocov_s, 0;\n\t\
+             setp.eq.u32 %rocov_p, {different}, 0;\n\t\
              @%rocov_p bra $rocov_added{word};\n\t\
              {take_different}\
              and.b32 %rocov_c, %rocov_c, {name};\n\t\
@@ -257,8 +349,8 @@ impl Flush<'_, '_> {
     /// Adds all counts of the active lanes, and ends with `opcode`.
     pub(super) fn at_exit(&self, opcode: &str) -> String {
         let mut code = String::from(
-            "{\n\t.reg .pred %rocov_p, %rocov_r;\n\t\
-             .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s, %rocov_x, %rocov_y, %rocov_u;\n\t\
+            "{\n\t.reg .pred %rocov_p, %rocov_r, %rocov_j<5>;\n\t\
+             .reg .b32 %rocov_i, %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s, %rocov_x, %rocov_y, %rocov_u;\n\t\
              .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t",
         );
         code.push_str(
@@ -267,13 +359,26 @@ impl Flush<'_, '_> {
              @%rocov_p bra $rocov_part;\n\t",
         );
         self.find_large(&mut code);
-        code.push_str(&self.base());
         code.push_str("mov.u32 %rocov_l, %laneid;\n\t");
+        code.push_str(&self.place("%rocov_a", Some("%rocov_l")));
         let sources = self.sources();
+        let numbers = self.plan.ways.iter();
+        let numbers = numbers.filter(|way| matches!(way, Way::Number(_))).count();
+        if numbers > 0 {
+            // Each number and each choice has a register.
+            let _ = write!(code, ".reg .b32 %rocov_i<{}>;\n\t", 2 * numbers);
+            for (bit, (lane, _)) in SWAPS.iter().rev().enumerate() {
+                let _ = write!(
+                    code,
+                    "and.b32 %rocov_t, %rocov_l, {lane};\n\tsetp.ne.u32 %rocov_j{bit}, %rocov_t, 0;\n\t"
+                );
+            }
+        }
         self.sum_sources(&mut code, &sources);
         self.find_alike(&mut code);
+        let mut next = 0;
         for first in (0..self.plan.ways.len()).step_by(WORD) {
-            self.add_by_lane(&mut code, first, &sources);
+            self.add_by_lane(&mut code, first, &sources, &mut next);
         }
         let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
         code.push_str(&self.base());
@@ -297,54 +402,84 @@ impl Flush<'_, '_> {
     }
 
     /// Lane i of a whole warp adds for block `first` + i.
-    fn add_by_lane(&self, code: &mut String, first: usize, sources: &[Source]) {
+    fn add_by_lane(&self, code: &mut String, first: usize, sources: &[Source], next: &mut usize) {
         let end = self.plan.ways.len().min(first + WORD);
         let ways = &self.plan.ways[first..end];
         if ways.iter().all(|way| *way == Way::Direct) {
             return;
         }
         self.count_bits(code, first, ways);
-        for (lane, way) in ways.iter().enumerate() {
-            if let Way::Number(number) = way {
-                let block = first + lane;
-                let sum = match self.plan.derivation.blocks.get(&block) {
-                    Some(terms) => add_terms(code, terms, sources),
-                    None => match position(sources, Source::Block(block)) {
-                        Some(summed) => format!("%rocov_k{summed}"),
-                        None => self.summed(code, Slot::Block(*number)),
-                    },
-                };
-                let _ = write!(
-                    code,
-                    "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
-                     selp.b32 %rocov_c, {sum}, %rocov_c, %rocov_p;\n\t"
-                );
-            }
+        let of_numbers = self.choose(code, first, WORD, sources, next);
+        if let Some(sum) = of_numbers {
+            let numbers = ways.iter().enumerate();
+            let numbers = numbers.filter(|(_, way)| matches!(way, Way::Number(_)));
+            let lanes = numbers.fold(0_u32, |all, (lane, _)| all | 1 << lane);
+            is_of_lanes(code, lanes);
+            let _ = write!(code, "selp.b32 %rocov_c, {sum}, %rocov_c, %rocov_p;\n\t");
         }
-        code.push_str("cvt.u64.u32 %rocov_d, %rocov_c;\n\t");
         let _ = write!(
             code,
-            "setp.ne.u64 %rocov_p, %rocov_d, 0;\n\t\
-             mul.wide.u32 %rocov_w, %rocov_l, 8;\n\t\
-             add.u64 %rocov_w, %rocov_w, %rocov_a;\n\t\
-             @%rocov_p red.global.add.u64 [%rocov_w+{}], %rocov_d;\n\t",
+            "setp.ne.u32 %rocov_p, %rocov_c, 0;\n\t\
+             cvt.u64.u32 %rocov_d, %rocov_c;\n\t\
+             @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_d;\n\t",
             self.offset(first)
         );
     }
 
+    /// The register that has the sum for its block in each lane of those that count one of `size` blocks from `first` on in a
+    /// register. Each step chooses between the halves.
+    fn choose(
+        &self,
+        code: &mut String,
+        first: usize,
+        size: usize,
+        sources: &[Source],
+        next: &mut usize,
+    ) -> Option<String> {
+        let half = size / 2;
+        if half == 0 {
+            let Some(Way::Number(number)) = self.plan.ways.get(first) else {
+                return None;
+            };
+            let sum = match self.plan.derivation.blocks.get(&first) {
+                Some(terms) => add_terms(code, terms, sources),
+                None => match position(sources, Source::Block(first)) {
+                    Some(summed) => return Some(format!("%rocov_k{summed}")),
+                    None => self.summed(code, Slot::Block(*number)),
+                },
+            };
+            let name = format!("%rocov_i{next}");
+            *next += 1;
+            let _ = write!(code, "mov.b32 {name}, {sum};\n\t");
+            return Some(name);
+        }
+        let low = self.choose(code, first, half, sources, next);
+        let high = self.choose(code, first + half, half, sources, next);
+        let (Some(low), Some(high)) = (&low, &high) else {
+            return low.or(high);
+        };
+        let level = half.ilog2();
+        let name = format!("%rocov_i{next}");
+        *next += 1;
+        let _ = write!(code, "selp.b32 {name}, {high}, {low}, %rocov_j{level};\n\t");
+        Some(name)
+    }
+
     /// Sets `%rocov_r` if not all lanes of a whole warp have equal bits.
     fn find_alike(&self, code: &mut String) {
-        for word in 0..self.plan.words {
+        let words = (0..self.plan.words).filter(|word| self.plan.groups(*word).len() > MAX_VOTED);
+        let words: Vec<usize> = words.collect();
+        for (number, word) in words.iter().enumerate() {
             let _ = write!(
                 code,
                 "shfl.sync.idx.b32 %rocov_s, %rocov_b{word}, 0, 31, 0xffffffff;\n\t"
             );
-            code.push_str(&match word {
+            code.push_str(&match number {
                 0 => format!("setp.ne.u32 %rocov_p, %rocov_s, %rocov_b{word};\n\t"),
                 _ => format!("setp.ne.or.u32 %rocov_p, %rocov_s, %rocov_b{word}, %rocov_p;\n\t"),
             });
         }
-        if self.plan.words > 0 {
+        if !words.is_empty() {
             code.push_str("vote.sync.any.pred %rocov_r, %rocov_p, 0xffffffff;\n\t");
         }
     }
@@ -354,15 +489,20 @@ impl Flush<'_, '_> {
         let is_bit = |lane: usize| ways[lane] == Way::Bit;
         let lanes = (0..ways.len()).filter(|lane| is_bit(*lane));
         let bits = lanes.fold(0_u32, |bits, lane| bits | 1 << lane);
+        let word = first / WORD;
         if bits == 0 {
             code.push_str("mov.b32 %rocov_c, 0;\n\t");
+            return;
+        }
+        let groups = self.plan.groups(word);
+        if groups.len() <= MAX_VOTED {
+            self.vote_on_groups(code, word, &groups);
             return;
         }
         let end = ways
             .iter()
             .rposition(|way| *way == Way::Bit)
             .map_or(0, |last| last + 1);
-        let word = first / WORD;
         let _ = write!(
             code,
             "@%rocov_r bra.uni $rocov_other{word};\n\t\
@@ -372,25 +512,35 @@ impl Flush<'_, '_> {
              bra.uni $rocov_counted{word};\n\
              $rocov_other{word}:\n\t"
         );
-        if self.has_sums && end <= MAX_SPREAD {
+        if groups.len() <= MAX_GROUPS {
+            self.vote_on_groups(code, word, &groups);
+        } else if self.has_sums && end <= MAX_SPREAD {
             spread(code, word, end);
-        } else if bits.count_ones() > MAX_VOTES {
-            transpose(code, word);
         } else {
-            code.push_str("mov.b32 %rocov_c, 0;\n\t");
-            for lane in (0..end).filter(|lane| is_bit(*lane)) {
-                vote(code, &word_of(first), lane);
-                let _ = write!(
-                    code,
-                    "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
-                     selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
-                );
-            }
+            transpose(code, word);
         }
         let _ = write!(
             code,
             "bra.uni $rocov_counted{word};\n$rocov_counted{word}:\n\t"
         );
+    }
+
+    /// Counts the bits of a word by a vote for each group of bits that are set together.
+    fn vote_on_groups(&self, code: &mut String, word: usize, groups: &[u32]) {
+        let always = self.plan.first_bits[word];
+        match always {
+            0 => code.push_str("mov.b32 %rocov_c, 0;\n\t"),
+            _ => {
+                is_of_lanes(code, always);
+                code.push_str("selp.b32 %rocov_c, 32, 0, %rocov_p;\n\t");
+            }
+        }
+        for group in groups {
+            vote(code, &word_of(word * WORD), group.trailing_zeros() as usize);
+            code.push_str("mov.b32 %rocov_s, %rocov_t;\n\t");
+            is_of_lanes(code, *group);
+            code.push_str("selp.b32 %rocov_c, %rocov_s, %rocov_c, %rocov_p;\n\t");
+        }
     }
 
     /// The counts that others follow from.
@@ -483,7 +633,7 @@ impl Flush<'_, '_> {
         if let Some(high) = widths.high(slot) {
             let _ = write!(
                 code,
-                "{guard}ld.volatile.u32 %rocov_t, {high};\n\t\
+                "{guard}ld.local.u32 %rocov_t, {high};\n\t\
                  {guard}mad.wide.u32 %rocov_v, %rocov_t, {KEPT:#x}, %rocov_v;\n\t"
             );
         }
@@ -492,7 +642,7 @@ impl Flush<'_, '_> {
 
     /// Leads threads with a register that is half full to code that makes room, at the head of a loop.
     pub(super) fn check(&self, head: usize) -> String {
-        let Some(slots) = self.plan.widths.checks.get(&head) else {
+        let Some(slots) = self.plan.widths.tested.get(&head) else {
             return String::new();
         };
         let names: Vec<String> = slots
@@ -529,7 +679,7 @@ impl Flush<'_, '_> {
                  or.b32 {word}, {word}, {bit:#x};\n\t"
             );
             for high in widths.checked.iter().filter_map(|slot| widths.high(*slot)) {
-                let _ = write!(code, "@%rocov_q st.volatile.u32 {high}, 0;\n\t");
+                let _ = write!(code, "@%rocov_q st.local.u32 {high}, 0;\n\t");
             }
             // Branches keep the compiler from doing several at once, which would take registers.
             for (place, slot) in slots.iter().enumerate() {
@@ -540,11 +690,11 @@ impl Flush<'_, '_> {
                     code,
                     "setp.lt.u32 %rocov_q, {name}, {FULL:#x};\n\t\
                      @%rocov_q bra {next};\n\t\
-                     ld.volatile.u32 %rocov_h, {high};\n\t\
+                     ld.local.u32 %rocov_h, {high};\n\t\
                      shr.u32 %rocov_o, {name}, {KEPT_BITS};\n\t\
                      sub.u32 %rocov_o, %rocov_o, 1;\n\t\
                      add.u32 %rocov_h, %rocov_h, %rocov_o;\n\t\
-                     st.volatile.u32 {high}, %rocov_h;\n\t\
+                     st.local.u32 {high}, %rocov_h;\n\t\
                      shl.b32 %rocov_o, %rocov_o, {KEPT_BITS};\n\t\
                      sub.u32 {name}, {name}, %rocov_o;\n{next}:\n\t"
                 );
@@ -573,10 +723,9 @@ impl Flush<'_, '_> {
 
     /// Leads to the code for some lanes, which takes numbers of any size, if a register of one has more bits than a sum takes.
     fn find_large(&self, code: &mut String) {
-        let slots: Vec<Slot> = self.plan.slots().collect();
-        let (wide, narrow): (Vec<Slot>, Vec<Slot>) = slots
-            .into_iter()
-            .partition(|slot| self.plan.widths.is_wide(*slot));
+        let slots = self.plan.widths.largest.iter().copied();
+        let (wide, narrow): (Vec<Slot>, Vec<Slot>) =
+            slots.partition(|slot| self.plan.widths.is_wide(*slot));
         let most = match self.plan.derivation.blocks.is_empty() {
             true => MAX_BITS,
             false => MAX_SOURCE_BITS,
@@ -659,6 +808,17 @@ fn vote(code: &mut String, word: &str, bit: usize) {
     code.push_str(
         "vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t\
          popc.b32 %rocov_t, %rocov_t;\n\t",
+    );
+}
+
+/// Sets `%rocov_p` in these lanes.
+fn is_of_lanes(code: &mut String, lanes: u32) {
+    let _ = write!(
+        code,
+        "mov.b32 %rocov_t, {lanes:#x};\n\t\
+         shr.u32 %rocov_t, %rocov_t, %rocov_l;\n\t\
+         and.b32 %rocov_t, %rocov_t, 1;\n\t\
+         setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t"
     );
 }
 

@@ -10,6 +10,7 @@ mod flush;
 mod marks;
 mod parting;
 mod plan;
+mod registers;
 mod rewrite;
 mod unit;
 mod widths;

@@ -3,6 +3,7 @@
 //! | block | way |
 //! |---|---|
 //! | in no loop | a bit: it runs once at most in a call of the function. Blocks that run together set their bits at once |
+//! | of a kernel in which each thread runs all blocks | by the size of a block of threads, by its first thread |
 //! | in a loop | a register, or none, if its count follows from others ([`flow`](super::flow)) |
 //! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers | one atomic addition for the active threads of a warp, at once |
 //!
@@ -19,15 +20,18 @@ use std::fmt::Write;
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, StatementKind};
 use crate::instrument::ptx::flags::{Flag, flags};
-use crate::instrument::ptx::flow::{Counter, Derivation, derivation};
+use crate::instrument::ptx::flow::{Counter, Derivation, Source, derivation};
 use crate::instrument::ptx::parting::{apart, leaves};
-use crate::instrument::ptx::widths::{Slot, Widths};
+use crate::instrument::ptx::registers::register_limit;
+use crate::instrument::ptx::widths::{Room, Slot, Widths};
 use crate::support::counting::Counting;
 
 /// The most words of 32 bits for blocks in no loop.
 pub(super) const MAX_WORDS: usize = 32;
 /// The most registers for blocks in loops.
 pub(super) const MAX_NUMBERS: usize = 32;
+/// As many blocks in loops have registers in a function with more than [`MAX_NUMBERS`], even if there is no room for them.
+const MIN_NUMBERS: usize = 8;
 /// The most blocks in loops of a function with counts that follow from others: each makes the flushes longer.
 const MAX_DERIVED: usize = 128;
 /// The most counts that all flushes of a function bring to memory.
@@ -47,6 +51,8 @@ pub(super) enum Way {
     Number(usize),
     /// In memory.
     Direct,
+    /// Each thread of the kernel runs it, so one thread counts for its block of threads.
+    Each,
     /// By a flag that is set there, and stands for other blocks, too. Such plans count nothing.
     Flag(usize),
     /// By the flag of another block, or by one that each call sets.
@@ -81,6 +87,8 @@ pub(super) struct Plan<'text> {
     /// The counts that follow from others. All counts that they follow from are in registers.
     pub(super) derivation: Derivation,
     pub(super) widths: Widths,
+    /// True if the place of the counters is in a register for the whole call, because blocks in loops count in memory.
+    pub(super) keeps_place: bool,
     /// The bit that is set if a count has words in local memory: its word, and its mask.
     pub(super) has_high: Option<(String, u32)>,
     /// The flags that show which blocks ran, if nothing is counted. The first ones are bits of the words, and others
@@ -100,6 +108,8 @@ pub(super) struct Space {
     pub(super) is_memory: bool,
     /// The registers of 32 bits that are free for counters.
     pub(super) room: usize,
+    /// The registers of a kernel without counters, if it sets no limit and they are known.
+    pub(super) plain: Option<u32>,
 }
 
 impl<'text> Plan<'text> {
@@ -125,7 +135,7 @@ impl<'text> Plan<'text> {
                 vec![Way::Direct; function.body.blocks.spans.len()],
                 Derivation::default(),
             ),
-            false => ways(function, calls.is_empty()),
+            false => ways(function, calls.is_empty(), space.room),
         };
         let numbers = ways.iter().filter(|way| matches!(way, Way::Number(_)));
         let last_bit = ways.iter().rposition(|way| *way == Way::Bit);
@@ -137,6 +147,7 @@ impl<'text> Plan<'text> {
             ways,
             derivation,
             widths: Widths::default(),
+            keeps_place: false,
             has_high: None,
             flags: Vec::new(),
             exits: Vec::new(),
@@ -152,8 +163,31 @@ impl<'text> Plan<'text> {
             plan.derivation = Derivation::default();
         }
         plan.find_bits(function);
+        let is_bit = |way: &Way| *way == Way::Bit;
+        let has_others = plan.bits.iter().any(|bits| !bits.is_empty());
+        if function.is_kernel && plan.ways.iter().all(is_bit) && !has_others {
+            plan.ways.fill(Way::Each);
+            plan.words = 0;
+            return plan;
+        }
         let room = space.room.saturating_sub(plan.words);
-        plan.widths = Widths::new(function, &Vec::from_iter(plan.slots_in_blocks()), room);
+        let slots = Vec::from_iter(plan.slots_in_blocks());
+        let takes = |bits: usize| {
+            let counters = plan.words + slots.len() * bits / WORD;
+            let limit = |plain| register_limit(plain, counters as u32, false);
+            space.plain.map(limit)
+        };
+        let room = Room {
+            registers: room,
+            is_for_wide: takes(64) == takes(32),
+        };
+        plan.widths = Widths::new(function, &slots, |block| plan.counter_of(block), room);
+        // Registers are few in the others.
+        if !in_memory && !sets_registers(function) {
+            let depths = depths(function).into_iter().zip(&plan.ways);
+            let mut depths = depths.filter(|(_, way)| **way == Way::Direct);
+            plan.keeps_place = depths.any(|(depth, _)| depth > 0);
+        }
         if !plan.widths.checks.is_empty() {
             plan.has_high = Some(plan.spare_bit());
         }
@@ -178,6 +212,31 @@ impl<'text> Plan<'text> {
                 }
             }
         }
+    }
+
+    /// The register that has the count of a block at the end, and up to one less or more before.
+    fn counter_of(&self, block: usize) -> Option<Slot> {
+        let source = match self.derivation.blocks.get(&block).map(Vec::as_slice) {
+            Some([(source, 1)]) => *source,
+            Some(_) => return None,
+            None => Source::Block(block),
+        };
+        match source {
+            Source::Block(block) => match self.ways[block] {
+                Way::Number(number) => Some(Slot::Block(number)),
+                _ => None,
+            },
+            Source::Edge(edge) => match self.derivation.edges[edge].counter {
+                Counter::Register(number) => Some(Slot::Edge(number)),
+                Counter::Bit(_) => None,
+            },
+        }
+    }
+
+    /// The bits of a word that are set together, for those that some calls set.
+    pub(super) fn groups(&self, word: usize) -> Vec<u32> {
+        let groups = self.bits.iter().filter_map(|bits| bits.get(&word).copied());
+        groups.collect()
     }
 
     /// The registers that are incremented, each with the block that it counts, twice, or the blocks before and after its edge.
@@ -285,6 +344,7 @@ impl<'text> Plan<'text> {
             numbers: 0,
             derivation: Derivation::default(),
             widths: Widths::default(),
+            keeps_place: false,
             has_high: None,
             flags,
             exits: Vec::new(),
@@ -391,7 +451,7 @@ impl<'text> Plan<'text> {
 
 /// The way of each block, and the counts that follow from others. A thread that brings its counts to memory on its way, and
 /// continues, has not left the block that it is in: then none follow.
-fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) {
+fn ways(function: &PtxFunction<'_>, may_derive: bool, room: usize) -> (Vec<Way>, Derivation) {
     let count = function.body.blocks.spans.len();
     if sets_registers(function) {
         return (vec![Way::Direct; count], Derivation::default());
@@ -415,7 +475,10 @@ fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) 
     if derivation.is_none() {
         // The innermost ones run most often.
         in_loops.sort_by_key(|block| std::cmp::Reverse(depths[*block]));
-        in_loops.truncate(MAX_NUMBERS);
+        // If not all have registers, those of the others stay in memory for some time at best.
+        if in_loops.len() > MAX_NUMBERS {
+            in_loops.truncate(room.clamp(MIN_NUMBERS, MAX_NUMBERS));
+        }
         in_loops.sort_unstable();
     }
     for (number, block) in in_loops.into_iter().enumerate() {

@@ -17,6 +17,7 @@ use crate::instrument::ptx::flow::{CountedEdge, Counter, Place};
 use crate::instrument::ptx::flush::Flush;
 use crate::instrument::ptx::marks::Marks;
 use crate::instrument::ptx::plan::{Plan, Space, WORD, Way, ending};
+use crate::instrument::ptx::registers::register_limit;
 use crate::instrument::ptx::unit::{Unit, words_for};
 use crate::instrument::ptx::widths::Slot;
 use crate::support::counting::Counting;
@@ -100,6 +101,11 @@ pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, P
         let space = Space {
             is_memory: options.functions_in_memory && !function.is_kernel,
             room: room(function, options),
+            plain: options
+                .registers
+                .get(function.symbol)
+                .copied()
+                .filter(|_| !function.body.is_limited),
         };
         let plan = Plan::new(function, &ending, options.counting, space);
         let (unit, plan) = (&unit, &plan);
@@ -179,10 +185,10 @@ enum Memory<'a, 'text> {
 
 impl Memory<'_, '_> {
     /// The code at the start of the function, after the zeros of the registers.
-    fn open(&self) -> &'static str {
+    fn open(&self) -> String {
         match self {
-            Self::Counts(_) => "",
-            Self::Marks(marks) => marks.open(),
+            Self::Counts(flush) => flush.open(),
+            Self::Marks(marks) => marks.open().into(),
         }
     }
 
@@ -255,7 +261,7 @@ impl Editor<'_, '_> {
         }
         let mut code = plan.declarations();
         code.push_str(&plan.zeros(true));
-        code.push_str(self.memory.open());
+        code.push_str(&self.memory.open());
         self.edits.insert(body.open + 1, code);
     }
 
@@ -320,7 +326,7 @@ impl Editor<'_, '_> {
             Way::Number(number) => self.plan.incremented(Slot::Block(number)),
             Way::Direct => self.memory.one(block),
             Way::Flag(flag) => with_bits('b', flag / WORD, 1 << (flag % WORD)),
-            Way::Elsewhere => String::new(),
+            Way::Each | Way::Elsewhere => String::new(),
         }
     }
 
@@ -404,61 +410,4 @@ fn room(function: &PtxFunction<'_>, options: &PtxOptions) -> usize {
         false => register_limit(*plain, u32::from(u8::MAX), false),
     };
     most.saturating_sub(*plain) as usize
-}
-
-/// The most registers of a kernel that takes `plain` without counters, if its counters take `counters`.
-///
-/// Few counters get none, or what is left of the multiple of 8 that each thread gets: the compiler keeps those in
-/// memory that it uses least. More would leave room for fewer blocks, so many counters get as many as they take, less
-/// the part of a multiple. At most, blocks can have as many threads as before (CUDA C++ Programming Guide, "Compute
-/// Capabilities": an SM has 65,536 registers).
-///
-/// A kernel that `calls` gets as many as it can have: ptxas rejects a limit below the registers of a function that it calls,
-/// and these take counters, too.
-fn register_limit(plain: u32, counters: u32, calls: bool) -> u32 {
-    /// With so many registers, an SM has all threads that it can have.
-    const ALL_THREADS: u32 = 32;
-    const FEW: u32 = 8;
-    const THREADS: [u32; 8] = [1024, 896, 768, 640, 512, 448, 384, 320];
-    const REGISTERS: u32 = 1 << 16;
-    const MOST: u32 = 255;
-    /// As many blocks of 256 threads fit with the number after each.
-    const AS_ROOMY: [u32; 5] = [56, 72, 88, 104, 120];
-    let as_roomy = |registers: u32| registers + 8 * u32::from(AS_ROOMY.contains(&registers));
-    let wanted = match counters {
-        _ if calls => MOST,
-        0..=FEW => plain,
-        _ => as_roomy((plain + counters) / 8 * 8),
-    };
-    let most = THREADS
-        .into_iter()
-        .map(|threads| REGISTERS / threads / 8 * 8);
-    let most = most
-        .into_iter()
-        .find(|limit| *limit >= plain)
-        .unwrap_or(MOST);
-    wanted
-        .max(plain.next_multiple_of(8))
-        .max(ALL_THREADS)
-        .min(most)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_keep_their_largest_size() {
-        let few = [0, 32, 33, 64, 65, 81, 128, 129, 200, 255]
-            .map(|registers| register_limit(registers, 8, false));
-        assert_eq!(few, [32, 32, 40, 64, 72, 88, 128, 136, 200, 255]);
-        let many =
-            [0, 32, 64, 65, 81, 129, 255].map(|registers| register_limit(registers, 40, false));
-        assert_eq!(many, [40, 64, 64, 72, 96, 144, 255]);
-        // A few registers more leave room for fewer threads.
-        let near = [register_limit(21, 12, false), register_limit(20, 20, false)];
-        assert_eq!(near, [32, 40]);
-        let calling = [0, 32, 64, 65, 255].map(|registers| register_limit(registers, 0, true));
-        assert_eq!(calling, [64, 64, 64, 72, 255]);
-    }
 }

@@ -130,3 +130,54 @@ fn blocks_that_run_together_set_their_bits_together() {
     let text = text.replace(".visible", ".func f()\n{\nexit;\n}\n.visible");
     assert_eq!(sets(&text), ["0x1;", "0x0;", "0x2;"]);
 }
+
+/// A kernel whose threads may end in a function, with 40 blocks in a loop: too many for registers.
+fn crowded() -> String {
+    let blocks: String = (0..40)
+        .map(|block| format!("@%p bra B{block};\nmov.u32 %r, {block};\nB{block}:\n"))
+        .collect();
+    let text = kernel(&format!("call.uni f;\nL:\n{blocks}@%q bra L;\nret;\n"));
+    text.replace(".visible", ".func f()\n{\nexit;\n}\n.visible")
+}
+
+#[test]
+fn blocks_in_loops_without_registers_share_the_place_of_their_counters() {
+    let text = crowded();
+    let module = Module::parse(&text).unwrap();
+    let numbers = |registers: Option<u32>| {
+        let mut options = PtxOptions::default();
+        options
+            .registers
+            .extend(registers.map(|number| ("k".into(), number)));
+        let text = instrument(&module, &options).unwrap();
+        let kernel = text.split(".entry k").nth(1).unwrap().to_owned();
+        let prepared = kernel
+            .matches("mov.u64 %rocov_place, __rocov_copies_area")
+            .count();
+        assert_eq!(prepared, 1, "{kernel}");
+        let added = kernel.matches("red.global.add.u64 [%rocov_place+").count();
+        let registers = kernel.matches(", 1;\n\t").count();
+        (added, added + registers > 80)
+    };
+    // There are 81 blocks in the loop. Without a limit, 32 have registers, and 8 if there is no room for any.
+    assert_eq!(numbers(None), (49, true));
+    assert_eq!(numbers(Some(64)), (73, true));
+}
+
+#[test]
+fn loops_have_no_accesses_that_keep_threads_from_meeting() {
+    let body: String = (0..8)
+        .map(|number| {
+            format!(
+                "L{number}:\n@%p bra M{number};\nmov.u32 %r, 1;\nM{number}:\n@%q bra L{number};\n"
+            )
+        })
+        .collect();
+    let text = kernel(&format!("{body}ret;\n"));
+    let module = Module::parse(&text).unwrap();
+    let mut options = PtxOptions::default();
+    options.registers.insert("k".into(), 64);
+    let changed = instrument(&module, &options).unwrap();
+    assert!(changed.contains("$rocov_full"), "{changed}");
+    assert!(!changed.contains("volatile"), "{changed}");
+}

@@ -3,8 +3,22 @@
 use super::*;
 use crate::format::ptx::Module;
 
-/// The widths of registers that count these blocks and edges.
+/// The widths of the registers that count these blocks and edges.
 fn widths(body: &str, counted: &[[usize; 2]], room: usize) -> Widths {
+    let room = Room {
+        registers: room,
+        is_for_wide: true,
+    };
+    widths_with(body, counted, room, |_| None)
+}
+
+/// The widths if `leader` is the register that counts a block.
+fn widths_with(
+    body: &str,
+    counted: &[[usize; 2]],
+    room: Room,
+    leader: impl Fn(usize) -> Option<Slot>,
+) -> Widths {
     let text =
         format!(".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{{\n{body}ret;\n}}\n");
     let module = Module::parse(&text).unwrap();
@@ -12,7 +26,7 @@ fn widths(body: &str, counted: &[[usize; 2]], room: usize) -> Widths {
     let slots: Vec<(Slot, [usize; 2])> = slots
         .map(|(number, blocks)| (Slot::Block(number), *blocks))
         .collect();
-    Widths::new(&module.functions[0], &slots, room)
+    Widths::new(&module.functions[0], &slots, leader, room)
 }
 
 /// The numbers of the registers that are checked at each head.
@@ -67,4 +81,41 @@ fn a_loop_with_two_ways_in_is_checked_at_all_heads() {
     let counted = [[1, 1], [5, 5], [2, 2], [3, 3], [5, 6]];
     let found = widths(NESTED, &counted, 0);
     assert!(!found.is_wide(Slot::Block(4)) && found.high(Slot::Block(4)).is_none());
+}
+
+#[test]
+fn the_counter_of_the_head_shows_whether_others_of_its_loop_are_half_full() {
+    let counted = [[1, 1], [5, 5], [2, 2], [3, 3], [4, 5]];
+    let room = Room {
+        registers: 0,
+        is_for_wide: true,
+    };
+    // The first register counts the head of the outer loop. That of the inner loop has none.
+    let leader = |block: usize| (block == 1).then_some(Slot::Block(0));
+    let found = widths_with(NESTED, &counted, room, leader);
+    assert_eq!(checks(&found), [(1, vec![0, 1, 4]), (2, vec![2, 3])]);
+    assert_eq!(found.tested[&1], [Slot::Block(0)]);
+    assert_eq!(found.tested[&2], [Slot::Block(2), Slot::Block(3)]);
+    let mut largest = found.largest;
+    largest.sort_unstable();
+    assert_eq!(largest, [0, 2, 3].map(Slot::Block));
+    // A thread may come to the inner loop without its head, and the counter of a head shows nothing then.
+    let body = NESTED.replace("mov.u32 %r, 0;\n", "@%p bra D;\n");
+    let found = widths_with(&body, &counted, room, leader);
+    assert_eq!(found.tested, found.checks);
+}
+
+#[test]
+fn registers_are_narrow_if_fewer_threads_would_have_room() {
+    let counted = [[1, 1], [5, 5], [2, 2], [3, 3], [4, 5]];
+    let room = |is_for_wide| Room {
+        registers: 10,
+        is_for_wide,
+    };
+    let is_wide = |counted: &[[usize; 2]], is_for_wide| {
+        widths_with(NESTED, counted, room(is_for_wide), |_| None).is_wide(Slot::Block(0))
+    };
+    assert!(is_wide(&counted, true) && !is_wide(&counted, false));
+    // A check costs more than four wide registers.
+    assert!(is_wide(&counted[..4], false));
 }
