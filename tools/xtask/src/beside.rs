@@ -1,10 +1,11 @@
-//! Commands that are compiled while the tests run, in the time in which these leave processors idle.
+//! Work that runs beside the stages: what the tests need is installed while the workspace is built, and lints are compiled
+//! while the tests run, in the time in which these leave processors idle.
 
 use std::io::{self, Write};
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 
-use crate::process::{in_background, run_logged, shown};
+use crate::process::{failed, in_background, run_logged};
 use crate::{Failure, Outcome};
 
 /// The log of `cargo test`, whose first test program starts other commands: before it, cargo locks the build.
@@ -55,29 +56,39 @@ impl Write for WhenTestsRun<'_> {
     }
 }
 
-/// Commands that run one after another, concurrently with the other stages, when processors are idle.
-pub struct Beside {
+/// Work that runs concurrently with the other stages.
+pub struct Beside<T = ()> {
     name: &'static str,
-    thread: JoinHandle<(Vec<u8>, Outcome)>,
+    thread: JoinHandle<(Vec<u8>, Outcome<T>)>,
 }
 
 impl Beside {
-    /// Starts commands. The name is that of their stage.
+    /// Starts commands, which run one after another when processors are idle. The name is that of their stage. Those after
+    /// one that fails do not run.
     #[must_use]
     pub fn start(name: &'static str, commands: Vec<Command>) -> Self {
-        let run = move || {
-            let mut output = Vec::new();
+        Self::spawn(name, move |output| {
             for command in &commands {
-                match run_logged(&mut in_background(command), &mut output) {
-                    Ok(true) => {}
-                    Ok(false) => {
-                        let failure = format!("{} failed", shown(command));
-                        return (output, Err(Failure::Check(failure)));
-                    }
-                    Err(failure) => return (output, Err(failure)),
+                if !run_logged(&mut in_background(command), output)? {
+                    return Err(failed(command));
                 }
             }
-            (output, Ok(()))
+            Ok(())
+        })
+    }
+}
+
+impl<T: Send + 'static> Beside<T> {
+    /// Starts work that writes what it prints. The name is that of its stage.
+    #[must_use]
+    pub fn spawn(
+        name: &'static str,
+        work: impl FnOnce(&mut Vec<u8>) -> Outcome<T> + Send + 'static,
+    ) -> Self {
+        let run = move || {
+            let mut output = Vec::new();
+            let outcome = work(&mut output);
+            (output, outcome)
         };
         Self {
             name,
@@ -91,12 +102,12 @@ impl Beside {
         self.name
     }
 
-    /// Waits for the commands, and prints what they printed.
+    /// Waits for the work, and prints what it printed.
     ///
     /// # Errors
     ///
-    /// Fails if a command fails: those after it do not run.
-    pub fn join(self) -> Outcome {
+    /// Fails if the work fails.
+    pub fn join(self) -> Outcome<T> {
         let (output, outcome) = self
             .thread
             .join()

@@ -89,7 +89,7 @@ pub fn run(command: &mut Command) -> Outcome {
     if status.success() {
         Ok(())
     } else {
-        Err(Failure::Check(format!("{} failed", shown(command))))
+        Err(failed(command))
     }
 }
 
@@ -104,13 +104,26 @@ pub fn run_logged(command: &mut Command, log: &mut dyn Write) -> Outcome<bool> {
     let mut child = child;
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
-    let failed = |error| Failure::Check(format!("{}: {error}", shown(command)));
-    while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-        log.write_all(&line).map_err(failed)?;
+    let broken = |error| Failure::Check(format!("{}: {error}", shown(command)));
+    while reader.read_until(b'\n', &mut line).map_err(broken)? > 0 {
+        log.write_all(&line).map_err(broken)?;
         line.clear();
     }
-    let status = child.wait().map_err(failed)?;
+    let status = child.wait().map_err(broken)?;
     Ok(status.success())
+}
+
+/// Runs a command, and writes what it prints to `log`.
+///
+/// # Errors
+///
+/// Fails if the command cannot be started, or fails.
+pub fn run_into(command: &mut Command, log: &mut dyn Write) -> Outcome {
+    if run_logged(command, log)? {
+        Ok(())
+    } else {
+        Err(failed(command))
+    }
 }
 
 /// Starts a command whose streams are one pipe.
@@ -158,6 +171,12 @@ pub fn is_here(name: &str) -> bool {
 pub fn run_quietly(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+/// Returns the failure of a command.
+#[must_use]
+pub fn failed(command: &Command) -> Failure {
+    Failure::Check(format!("{} failed", shown(command)))
 }
 
 fn cannot_start(command: &Command, error: &io::Error) -> Failure {

@@ -1,7 +1,8 @@
 //! `cargo xtask test`, which `tools/test` starts: all that CI checks.
 //!
-//! Checks that need no compilation come first, then the records, then everything else. Plugins of compilers, lints,
-//! documents and fuzz targets are compiled while the tests run, in the time in which these leave processors idle.
+//! Checks that need no compilation come first, then the records, then everything else. Packages are installed and stacks
+//! fetched while the workspace is built. Plugins of compilers, lints, documents and fuzz targets are compiled while tests are
+//! built and run, in the time in which these leave processors idle.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::process::Command;
 
 use crate::beside::{Beside, WhenTestsRun};
 use crate::log::Summary;
-use crate::process::{Tee, cargo, program, run as run_command, run_logged};
+use crate::process::{Tee, cargo, program, run as run_command, run_into, run_logged};
 use crate::stages::Stages;
 use crate::{Failure, Outcome, bless, say, target};
 
@@ -69,7 +70,7 @@ impl Stacks {
 }
 
 /// The options of a command line.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Options {
     stacks: Stacks,
     /// Releases of clang that also compile the programs.
@@ -159,12 +160,13 @@ pub fn run(arguments: &[String]) -> Outcome {
         say(USAGE);
         return Ok(());
     };
-    let stages = Stages::start("Install missing packages");
-    run_command(program("tools/setup").arg("test"))?;
+    let stages = Stages::start("Formatting, and the rules of the house");
+    run_command(program("tools/setup").args(["--check", "test"]))?;
     let mut suite = Suite::new(options, stages)?;
-    suite.fetch()?;
+    let needs = suite.needs();
     suite.sources()?;
-    let plugins = suite.build()?;
+    suite.build()?;
+    let plugins = suite.join_needs(needs)?;
     suite.records()?;
     suite.build_tests(plugins)?;
     let lints = suite.tests()?;
@@ -175,8 +177,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     suite.finish()
 }
 
-/// Fetches the stacks, and returns those that tests must use: they fail if one is missing.
-fn fetch(options: &Options) -> Outcome<String> {
+/// Installs packages and fetches stacks. Returns the stacks that tests must use: they fail if one is missing.
+fn fetch(options: &Options, log: &mut Vec<u8>) -> Outcome<String> {
+    run_into(program("tools/setup").arg("test"), log)?;
     let listed = program("tools/stacks").arg("list").output();
     let listed = listed.map_err(|error| Failure::Check(format!("tools/stacks: {error}")))?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
@@ -198,20 +201,21 @@ fn fetch(options: &Options) -> Outcome<String> {
         fetched.push(' ');
     };
     for stack in wanted {
-        match run_command(program("tools/stacks").args(["fetch", stack])) {
+        match run_into(program("tools/stacks").args(["fetch", stack]), log) {
             Ok(()) => add(stack),
             Err(failure) if options.stacks == Stacks::All => return Err(failure),
             // Its tests print `not run`, and the closing lines list these.
-            Err(_) => say(format_args!(
-                "tools/test: cannot fetch {stack}; its tests do not run"
-            )),
+            Err(_) => {
+                let line = format!("tools/test: cannot fetch {stack}; its tests do not run\n");
+                log.extend(line.bytes());
+            }
         }
     }
     for release in &options.clangs {
         // tools/setup installs the compilers that tools/stacks does not provide.
         let stack = format!("clang-{release}");
         if known().any(|name| name == stack) {
-            run_command(program("tools/stacks").args(["fetch", &stack]))?;
+            run_into(program("tools/stacks").args(["fetch", &stack]), log)?;
             add(&stack);
         } else if !crate::process::is_here(&format!("clang++-{release}")) {
             return Err(Failure::Check(format!(
@@ -293,16 +297,22 @@ impl Suite {
         })
     }
 
-    fn fetch(&mut self) -> Outcome {
-        let stacks = self.options.stacks.name();
-        self.stages.next(&format!("Fetch other stacks: {stacks}"));
-        self.fetched = fetch(&self.options)?;
-        Ok(())
+    /// Starts to install and fetch what only the tests need.
+    fn needs(&self) -> Beside<String> {
+        let options = self.options.clone();
+        Beside::spawn("Packages and stacks", move |log| fetch(&options, log))
+    }
+
+    /// Waits for packages and stacks. Returns the plugins of compilers, which are compiled with them from now on.
+    fn join_needs(&mut self, needs: Beside<String>) -> Outcome<Beside> {
+        self.stages.next(needs.name());
+        self.fetched = needs.join()?;
+        let plugins = vec![program("tools/dev/pass")];
+        Ok(Beside::start("Plugins of compilers", plugins))
     }
 
     /// Checks all that needs no compilation but that of this package, which takes seconds.
     fn sources(&mut self) -> Outcome {
-        self.stages.next("Formatting, and the rules of the house");
         run_command(&mut cargo(["fmt", "--all", "--check"]))?;
         let mut house = cargo(["test", "--quiet", "--package", "xtask"]);
         if self.options.selects_tests() {
@@ -316,15 +326,12 @@ impl Suite {
         ))
     }
 
-    /// Builds the workspace. Returns the plugins of compilers, which are compiled at the same time.
-    fn build(&mut self) -> Outcome<Beside> {
+    fn build(&mut self) -> Outcome {
         self.stages.next("Build");
-        let plugins = Beside::start("Plugins of compilers", vec![program("tools/dev/pass")]);
         run_command(&mut self.options.workspace("build"))?;
         let release = target().join("release");
         run_command(program("tools/dev/librocov-a").arg(&release))?;
-        size_of_library(&release.join("librocov.so"))?;
-        Ok(plugins)
+        size_of_library(&release.join("librocov.so"))
     }
 
     fn records(&mut self) -> Outcome {
