@@ -22,8 +22,9 @@ impl Random {
     }
 }
 
-/// A kernel with branches of all kinds. Its n-th label has an instruction that identifies it, or a return alone.
-fn text(random: &mut Random) -> String {
+/// A kernel with branches of all kinds. Its n-th label has an instruction that identifies it, or a return alone. If it `calls`, some
+/// blocks call a function that may end their threads.
+fn text(random: &mut Random, calls: bool) -> String {
     let count = 3 + random.below(9);
     let mut body = String::new();
     let mut tables = 0;
@@ -55,12 +56,17 @@ fn text(random: &mut Random) -> String {
                 tables += 1;
             }
             9 => body.push_str("bar.sync 0;\n"),
+            _ if calls => body.push_str("call f;\n"),
             _ => {}
         }
     }
     let barrier = ["", "bar.sync 0;\n"][random.below(2)];
+    let function = match calls {
+        true => ".func f()\n{\n@%p exit;\nret;\n}\n",
+        false => "",
+    };
     format!(
-        ".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{{\n{barrier}{body}ret;\n}}\n"
+        ".version 8.8\n.target sm_90\n.address_size 64\n{function}.entry k()\n{{\n{barrier}{body}ret;\n}}\n"
     )
 }
 
@@ -73,6 +79,8 @@ struct Run<'text> {
     registers: HashMap<&'text str, u64>,
     /// The runs of each label's instruction.
     marks: HashMap<u64, u64>,
+    /// What it adds to memory before calls that may end it, by the number of the counter.
+    early: HashMap<usize, u64>,
     /// The line that comes next.
     at: usize,
 }
@@ -96,6 +104,7 @@ impl<'text> Run<'text> {
             tables,
             registers: HashMap::new(),
             marks: HashMap::new(),
+            early: HashMap::new(),
             at: 0,
         }
     }
@@ -106,12 +115,19 @@ impl<'text> Run<'text> {
             || operand.parse().ok(),
             |digits| u64::from_str_radix(digits, 16).ok(),
         );
-        number.unwrap_or_else(|| self.registers[operand])
+        number.unwrap_or_else(|| {
+            *self
+                .registers
+                .get(operand)
+                .unwrap_or_else(|| panic!("{operand}"))
+        })
     }
 
     /// Runs up to the code that brings counts to memory. Returns false if there are more than `limit` instructions.
     fn run(&mut self, random: &mut Random, limit: usize) -> bool {
-        let mut at = self.lines.iter().position(|line| *line == "{").unwrap();
+        // The kernel is the last function.
+        let kernel = self.lines.iter().position(|line| line.contains(".entry"));
+        let mut at = kernel.unwrap() + 1;
         for _ in 0..limit {
             let line = self.lines[at];
             at += 1;
@@ -141,14 +157,19 @@ impl<'text> Run<'text> {
                     at = self.labels[labels[random.below(labels.len())]];
                     continue;
                 }
+                ("call", _) => continue,
+                ("red.global.add.u64", [place, added]) => {
+                    let (counter, added) = (self.counter(place), self.value(added));
+                    *self.early.entry(counter).or_default() += added;
+                    continue;
+                }
+                // The address of the copy is 0.
+                ("mov.u64", ["%rocov_a", ..]) => 0,
                 ("mov.u64" | "mad.wide.u32", ["%rocov_z", ..]) => continue,
-                ("mov.u32", [_, "%smid"]) => 0,
+                ("mov.u32", [_, "%smid" | "%warpid"]) => 0,
                 ("ld.local.u32", [_, place]) => self.registers[place],
                 ("st.local.u32", [_, value]) => self.value(value),
-                (_, ["%rocov_q", one, other]) => {
-                    u64::from(compared(opcode, self.value(one), self.value(other)))
-                }
-                _ => match computed(opcode, &operands[1..], |operand| self.value(operand)) {
+                _ => match self.computed(opcode, &operands[1..]) {
                     Some(value) => value,
                     None => {
                         let is_code =
@@ -164,6 +185,38 @@ impl<'text> Run<'text> {
             self.registers.insert(operands[0], value);
         }
         false
+    }
+
+    /// The number of the counter at a place in memory.
+    fn counter(&self, place: &str) -> usize {
+        let (base, offset) = place.trim_matches(['[', ']']).split_once('+').unwrap();
+        (self.value(base) + offset.parse::<u64>().unwrap()) as usize / 8
+    }
+
+    /// The result of an instruction without a guard that computes in one lane.
+    fn computed(&self, opcode: &str, operands: &[&str]) -> Option<u64> {
+        let value = |operand: &str| self.value(operand);
+        match (opcode, operands) {
+            ("mad.wide.u32" | "mad.lo.u32", [one, other, sum]) => {
+                Some(value(one) * value(other) + value(sum))
+            }
+            ("setp.ne.s32", [one, "-1"]) => Some(u64::from(value(one) != u64::from(u32::MAX))),
+            (_, [one, other, third @ ..]) if opcode.starts_with("setp.") => {
+                let plain = opcode.replace(".or.", ".").replace(".and.", ".");
+                let holds = compared(&plain, value(one), value(other));
+                let third = third.first().map(|third| value(third) != 0);
+                Some(u64::from(match third {
+                    Some(third) if opcode.contains(".or.") => holds || third,
+                    Some(third) => holds && third,
+                    None => holds,
+                }))
+            }
+            ("selp.b32", [one, other, guard]) => Some(value(match value(guard) {
+                0 => other,
+                _ => one,
+            })),
+            _ => computed(opcode, operands, value),
+        }
     }
 
     /// Returns whether an instruction with this guard runs.
@@ -365,32 +418,13 @@ impl Lane<'_> {
                 ("activemask.b32", _) => self.active,
                 ("mov.u64" | "mad.wide.u32", ["%rocov_z", ..]) => continue,
                 ("ld.local.u32", [_, place]) => self.run.registers[place],
-                ("mad.wide.u32" | "mad.lo.u32", [_, one, other, sum]) => {
-                    value(one) * value(other) + value(sum)
-                }
-                ("setp.ne.s32", [_, one, "-1"]) => u64::from(value(one) != u64::from(u32::MAX)),
-                (_, [_, one, other, third @ ..]) if opcode.starts_with("setp.") => {
-                    let plain = opcode.replace(".or.", ".").replace(".and.", ".");
-                    let holds = compared(&plain, value(one), value(other));
-                    u64::from(match third.first().map(|third| value(third) != 0) {
-                        Some(third) if opcode.contains(".or.") => holds || third,
-                        Some(third) => holds && third,
-                        None => holds,
-                    })
-                }
-                ("selp.b32", [_, one, other, guard]) => value(match value(guard) {
-                    0 => other,
-                    _ => one,
-                }),
                 ("red.global.add.u64", [place, added]) => {
-                    let (base, offset) = place.trim_matches(['[', ']']).split_once('+').unwrap();
-                    let place = value(base) + offset.parse::<u64>().unwrap();
-                    let added = value(added);
-                    *memory.entry(place as usize / 8).or_default() += added;
+                    *memory.entry(self.run.counter(place)).or_default() += value(added);
                     continue;
                 }
                 (_, [to, inputs @ ..]) if to.starts_with("%rocov_") => {
-                    computed(opcode, inputs, value).unwrap_or_else(|| panic!("{line}"))
+                    let result = self.run.computed(opcode, inputs);
+                    result.unwrap_or_else(|| panic!("{line}"))
                 }
                 _ => {
                     assert!(
@@ -484,21 +518,23 @@ fn one_thread_counts_for_its_block_if_each_runs_all_code() {
 fn counts_that_follow_from_others_are_those_of_the_threads() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut derived, mut edges, mut ends, mut warps) = (0, 0, 0, 0);
-    let (mut full, mut moved) = (0, 0);
+    let (mut full, mut moved, mut early) = (0, 0, 0);
     for turn in 0..1200 {
-        let mut plain = text(&mut random);
+        let calls = turn % 3 == 0;
+        let mut plain = text(&mut random, calls);
         if turn % 4 == 0 {
             // It has no instruction that sums.
             plain = plain.replace("sm_90", "sm_75");
         }
         let module = Module::parse(&plain).unwrap();
-        let function = &module.functions[0];
+        let (function, others) = module.functions.split_last().unwrap();
+        let first: usize = others.iter().map(|other| other.blocks.len()).sum();
         let space = Space {
             is_memory: false,
             room: usize::MAX,
             plain: None,
         };
-        let ending = std::collections::HashSet::new();
+        let ending = calls.then_some("f").into_iter().collect();
         let plan = Plan::new(function, &ending, Counting::Exact, space);
         derived += plan.derivation.blocks.len();
         edges += plan.derivation.edges.len();
@@ -536,6 +572,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
                 continue;
             }
             ends += 1;
+            early += usize::from(!run.early.is_empty());
             moved += usize::from(
                 run.registers
                     .keys()
@@ -569,7 +606,9 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
             for (mark, block) in &marks {
                 let runs = groups.iter().flatten();
                 let runs = runs.filter_map(|(_, run)| run.marks.get(mark));
-                let added = memory.get(block).copied().unwrap_or(0);
+                let early = groups.iter().flatten();
+                let early = early.filter_map(|(_, run)| run.early.get(&(first + block)));
+                let added = memory.get(&(first + block)).copied().unwrap_or(0) + early.sum::<u64>();
                 assert_eq!(
                     added,
                     runs.sum::<u64>(),
@@ -582,5 +621,30 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         derived > 900 && edges > 300 && ends > 3000 && warps > 600,
         "{derived} {edges} {ends} {warps}"
     );
-    assert!(full > 20 && moved > 40, "{full} {moved}");
+    assert!(
+        full > 20 && moved > 40 && early > 100,
+        "{full} {moved} {early}"
+    );
+}
+
+#[test]
+fn a_call_that_may_end_threads_lets_other_counters_be_larger_than_the_head() {
+    let text = ".version 8.8\n.target sm_90\n.address_size 64\n.func f()\n{\n@%p exit;\nret;\n}\n.entry k()\n{\nL:\n@%p bra M;\n\
+                call f;\nM:\nadd.u32 %r, %r, 1;\n@%q bra L;\nret;\n}\n";
+    let module = Module::parse(text).unwrap();
+    let function = module.functions.last().unwrap();
+    let space = Space {
+        is_memory: false,
+        room: usize::MAX,
+        plain: None,
+    };
+    let tested = |ending: &[&'static str]| {
+        let ending = ending.iter().copied().collect();
+        let plan = Plan::new(function, &ending, Counting::Exact, space);
+        (plan.widths.largest.len(), plan.slots().count())
+    };
+    let (of_one, all) = tested(&[]);
+    assert!(of_one == 1 && all > 1, "{of_one} {all}");
+    let (of_all, all) = tested(&["f"]);
+    assert!(of_all == all && all > 1, "{of_all} {all}");
 }

@@ -527,7 +527,7 @@ impl Flush<'_, '_> {
 
     /// Counts the bits of a word by a vote for each group of bits that are set together.
     fn vote_on_groups(&self, code: &mut String, word: usize, groups: &[u32]) {
-        let always = self.plan.first_bits[word];
+        let always = self.plan.always(word);
         match always {
             0 => code.push_str("mov.b32 %rocov_c, 0;\n\t"),
             _ => {

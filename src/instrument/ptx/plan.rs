@@ -165,7 +165,11 @@ impl<'text> Plan<'text> {
         plan.find_bits(function);
         let is_bit = |way: &Way| *way == Way::Bit;
         let has_others = plan.bits.iter().any(|bits| !bits.is_empty());
-        if function.is_kernel && plan.ways.iter().all(is_bit) && !has_others {
+        // A function of another module may end its threads, too.
+        let calls_others = function
+            .instructions()
+            .any(|(_, _, instruction)| matches!(instruction.flow, Flow::Call { .. }));
+        if function.is_kernel && plan.ways.iter().all(is_bit) && !has_others && !calls_others {
             plan.ways.fill(Way::Each);
             plan.words = 0;
             return plan;
@@ -181,7 +185,9 @@ impl<'text> Plan<'text> {
             registers: room,
             is_for_wide: takes(64) == takes(32),
         };
-        plan.widths = Widths::new(function, &slots, |block| plan.counter_of(block), room);
+        // A call that may end its threads brings the counts of a turn of the loop to memory in the middle.
+        let leader = |block| plan.counter_of(block).filter(|_| plan.calls.is_empty());
+        plan.widths = Widths::new(function, &slots, leader, room);
         // Registers are few in the others.
         if !in_memory && !sets_registers(function) {
             let depths = depths(function).into_iter().zip(&plan.ways);
@@ -233,10 +239,21 @@ impl<'text> Plan<'text> {
         }
     }
 
-    /// The bits of a word that are set together, for those that some calls set.
+    /// The bits of a word that all lanes have that leave together. Before a call that may end its threads, each lane brings its bits
+    /// to memory, and has none.
+    pub(super) fn always(&self, word: usize) -> u32 {
+        match self.calls.is_empty() {
+            true => self.first_bits[word],
+            false => 0,
+        }
+    }
+
+    /// The bits of a word that are set together, for those that lanes may lack.
     pub(super) fn groups(&self, word: usize) -> Vec<u32> {
+        let first = self.first_bits[word] & !self.always(word);
+        let first = (first != 0).then_some(first);
         let groups = self.bits.iter().filter_map(|bits| bits.get(&word).copied());
-        groups.collect()
+        first.into_iter().chain(groups).collect()
     }
 
     /// The registers that are incremented, each with the block that it counts, twice, or the blocks before and after its edge.
