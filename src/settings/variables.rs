@@ -383,7 +383,7 @@ settings! {
             default: Described("none: no model"),
             set_by: "`rocov run --gpu`",
             meaning: "Lists 1 to 8 modelled GPUs, with the targets `gfx906`, `gfx908`, `gfx90a`, `gfx942`, `gfx950`, \
-                `gfx1100`, `gfx1201` and `gfx1250`. With `race` and `hazards`, the model reports \
+                `gfx1030`, `gfx1100`, `gfx1201` and `gfx1250`. With `race` and `hazards`, the model reports \
                 [mistakes](../internals/model-gpu.md#mistakes-in-kernels).",
         }
         MODELGPU_BAR = "ROCOV_MODELGPU_BAR" {

@@ -76,6 +76,14 @@ static inline HELPER u32 shuffle(u32 value, u32 from) {
   u32 here = __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(value));
   u32 there = __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(across));
   return (lane() ^ from) & 32 ? there : here;
+#elif defined(__GFX10__)
+  // It also permutes 32 lanes at a time, and has no instruction that exchanges the halves.
+  u32 found = 0;
+  for (u32 place = 0; place < 64; ++place) {
+    u32 other = __builtin_amdgcn_readlane(static_cast<int>(value), static_cast<int>(place));
+    found = place == from ? other : found;
+  }
+  return found;
 #else
   return __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(value));
 #endif

@@ -8,7 +8,7 @@ typedef u16 ushort2_t __attribute__((ext_vector_type(2)));
 #if defined(__GFX11__) || defined(__GFX12__)
 #define RDNA
 #endif
-#if defined(RDNA) || defined(__gfx906__) || defined(__gfx908__)
+#if defined(RDNA) || defined(__GFX10__) || defined(__gfx906__) || defined(__gfx908__)
 #define LACKS_PACKED_ATOMICS
 #endif
 

@@ -49,11 +49,14 @@ struct Variant {
     flags: &'static [&'static str],
 }
 
-const VARIANTS: [Variant; 11] = [
+const VARIANTS: [Variant; 14] = [
     variant("gfx906", "gfx906", &[]),
     variant("gfx908", "gfx908", &[]),
     variant("gfx950", "gfx950", &[]),
     variant("gfx9-4-generic", "gfx9-4-generic", &[]),
+    variant("gfx1030", "gfx1030", &[]),
+    variant("gfx1030-wave64", "gfx1030", &["-mwavefrontsize64"]),
+    variant("gfx10-3-generic", "gfx10-3-generic", &[]),
     variant("gfx1100", "gfx1100", &[]),
     variant("gfx1100-wave64", "gfx1100", &["-mwavefrontsize64"]),
     variant("gfx11-generic", "gfx11-generic", &[]),
@@ -77,7 +80,7 @@ const fn variant(
 
 impl Variant {
     fn is_rdna(&self) -> bool {
-        ["gfx11", "gfx12"]
+        ["gfx10", "gfx11", "gfx12"]
             .iter()
             .any(|prefix| self.processor.starts_with(prefix))
     }

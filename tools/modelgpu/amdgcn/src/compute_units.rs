@@ -19,8 +19,8 @@ pub struct ComputeUnits {
 
 impl ComputeUnits {
     /// The compute units of a GPU of a target: those of an MI50 (gfx906), of an MI100 (gfx908), of an MI210
-    /// (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950), of an RX 7900 XTX (gfx1100) and of an RX 9070 XT
-    /// (gfx1201), and assumed ones (gfx1250).
+    /// (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950), of an RX 6900 XT (gfx1030), of an RX 7900 XTX (gfx1100)
+    /// and of an RX 9070 XT (gfx1201), and assumed ones (gfx1250).
     pub const fn for_target(target: Target) -> Self {
         match target {
             Target::Gfx906 => Self {
@@ -52,6 +52,13 @@ impl ComputeUnits {
                 engines_per_xcc: 4,
                 units_per_xcc: 32,
                 simds_per_unit: 4,
+            },
+            // Four engines have two arrays each. An array counts as an engine here.
+            Target::Gfx1030 => Self {
+                xccs: 1,
+                engines_per_xcc: 8,
+                units_per_xcc: 80,
+                simds_per_unit: 2,
             },
             // Six engines have two arrays each. An array counts as an engine here.
             Target::Gfx1100 => Self {

@@ -547,6 +547,11 @@ fn gfx950_has_the_effects_of_its_facts() {
 }
 
 #[test]
+fn gfx1030_has_the_effects_of_its_facts() {
+    check(Target::Gfx1030);
+}
+
+#[test]
 fn gfx1100_has_the_effects_of_its_facts() {
     check(Target::Gfx1100);
 }

@@ -5,7 +5,7 @@ use modelgpu_amdgcn::{
     Access, Argument, DispatchError, Fault, File, Launch, LaunchError, LdsMistake, Program, Space,
     Target,
 };
-use modelgpu_testing::{AssemblyKernel, assemble, compile_hip, repository, text, tool};
+use modelgpu_testing::{AssemblyKernel, assemble, compile_hip, is_rdna, repository, text, tool};
 
 /// A program with one kernel, `broken`, with this body and two pointers in s[8:11].
 fn program(target: Target, body: &str) -> Program {
@@ -29,7 +29,7 @@ fn registers_beyond_the_descriptor() {
     const ASKED: &str = ".amdhsa_next_free_vgpr 18\n.amdhsa_next_free_sgpr 20";
     let with = |target: Target, body: &str| {
         let own = match target {
-            Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => "",
+            _ if is_rdna(target) => "",
             _ if !target.has_unified_registers() => "",
             _ => "\n.amdhsa_accum_offset 12",
         };
@@ -42,7 +42,7 @@ fn registers_beyond_the_descriptor() {
     };
     for &target in Target::WAVE64 {
         let (vectors, accumulators, scalars) = match target {
-            Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => (20, 0, 106),
+            _ if is_rdna(target) => (20, 0, 106),
             Target::Gfx906 => (20, 0, 32),
             // Each of the two files has as many.
             Target::Gfx908 => (20, 20, 32),
@@ -534,8 +534,7 @@ fn a_fault_names_its_source_line() {
             };
             let message = error.to_string();
             // Work-item 70, in waves of 64 or, on RDNA, of 32.
-            let is_rdna = matches!(target, Target::Gfx1100 | Target::Gfx1201);
-            let wave = if is_rdna { 2 } else { 1 };
+            let wave = if is_rdna(target) { 2 } else { 1 };
             let wave = format!("kernel broken, workgroup (0, 0, 0), wave {wave}");
             for part in [wave.as_str(), place, " by lane 6"] {
                 assert!(

@@ -4,7 +4,7 @@
 //! CU_ID in 8 to 11, SE_ID in 13 to 15. XCC_ID has the XCC in bits 0 to 3.
 
 use modelgpu_amdgcn::{Argument, Launch, Program, Target};
-use modelgpu_testing::{AssemblyKernel, assemble};
+use modelgpu_testing::{AssemblyKernel, assemble, is_rdna};
 
 /// A wave's HW_ID and XCC_ID. XCC_ID is 0 if the target has no such register.
 type Registers = [u32; 2];
@@ -16,7 +16,7 @@ fn registers(target: Target, groups: usize, waves: usize) -> Vec<Vec<Registers>>
         _ => "s_mov_b32 s13, 0",
     };
     let hw_id = match target {
-        Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => "HW_REG_HW_ID1",
+        _ if is_rdna(target) => "HW_REG_HW_ID1",
         _ => "HW_REG_HW_ID",
     };
     // The workgroup's number.
@@ -112,7 +112,11 @@ fn workgroups_take_xccs_then_engines_then_units() {
 fn rdna_has_arrays_and_workgroup_processors() {
     // An RX 7900 XTX has 96 units in 12 arrays, and an RX 9070 XT 64 in 8; two arrays belong to an engine.
     // Two units make a processor with four SIMDs.
-    for (target, units, arrays) in [(Target::Gfx1100, 96, 12), (Target::Gfx1201, 64, 8)] {
+    for (target, units, arrays) in [
+        (Target::Gfx1030, 80, 8),
+        (Target::Gfx1100, 96, 12),
+        (Target::Gfx1201, 64, 8),
+    ] {
         check_rdna(target, units, arrays);
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn complete(
         instruction.dst = instruction.dst.to_scalar();
     }
     if !is_gfx9 {
-        complete_rdna(instruction);
+        complete_rdna(instruction, target.generation());
     }
     complete_literal(instruction, vector, words, is_gfx9);
 }
@@ -187,11 +187,11 @@ fn select_halves(instruction: &mut Instruction, target: Target) {
 }
 
 /// The rules of RDNA that differ from CDNA's.
-fn complete_rdna(instruction: &mut Instruction) {
+fn complete_rdna(instruction: &mut Instruction, generation: Generation) {
     let name = instruction.mnemonic;
     let Instruction { dst, sdst, src, .. } = instruction;
     for operand in [dst, sdst].into_iter().chain(src) {
-        *operand = operand.for_rdna();
+        *operand = operand.in_generation(generation);
     }
     // Every 16-bit result keeps the other half.
     instruction.modifiers.keeps_half = true;

@@ -257,7 +257,7 @@ pub struct ImageControl {
     /// follow the last one.
     pub listed_addresses: u8,
     /// The registers after the first address.
-    pub more_addresses: [u8; 4],
+    pub more_addresses: [u8; 8],
 }
 
 impl ImageControl {

@@ -104,10 +104,12 @@ impl Tables {
     /// The tables of a target's generation. The first call for a generation reads its file.
     pub(crate) fn for_target(target: Target) -> &'static Self {
         static GFX9: OnceLock<Tables> = OnceLock::new();
+        static GFX10: OnceLock<Tables> = OnceLock::new();
         static GFX11: OnceLock<Tables> = OnceLock::new();
         static GFX12: OnceLock<Tables> = OnceLock::new();
         let (tables, text) = match target.generation() {
             Generation::Gfx9 => (&GFX9, include_str!("gfx9.txt")),
+            Generation::Gfx10 => (&GFX10, include_str!("gfx10.txt")),
             Generation::Gfx11 => (&GFX11, include_str!("gfx11.txt")),
             Generation::Gfx12 => (&GFX12, include_str!("gfx12.txt")),
         };

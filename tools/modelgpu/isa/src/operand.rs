@@ -1,5 +1,7 @@
 //! Operand codes.
 
+use crate::target::Generation;
+
 /// An operand as the source fields encode it, extended to all register files. 0 to 255 is the
 /// scalar source space (SGPRs, special registers, constants), 256 to 511 are VGPRs, 512 to 767
 /// accumulation VGPRs, and 768 to 1535 the VGPRs behind the first 256.
@@ -83,13 +85,17 @@ impl Operand {
         Self(self.0 - Self::FIRST_VGPR)
     }
 
-    /// The operand for a scalar code of RDNA, which exchanges M0 with the register that CDNA lacks.
+    /// The operand for a scalar code of a generation: RDNA has a register that CDNA lacks, and RDNA 3 and 4 exchange it
+    /// with M0.
     #[inline]
-    pub fn for_rdna(self) -> Self {
-        match self {
-            Self(124) => Self::NULL,
-            Self(125) => Self::M0,
-            other => other,
+    pub fn in_generation(self, generation: Generation) -> Self {
+        match (generation, self) {
+            (Generation::Gfx9, other) => other,
+            (Generation::Gfx10, Self(125)) => Self::NULL,
+            (Generation::Gfx10, other) => other,
+            (_, Self(124)) => Self::NULL,
+            (_, Self(125)) => Self::M0,
+            (_, other) => other,
         }
     }
 

@@ -16,6 +16,8 @@ pub enum Target {
     Gfx942,
     /// MI350 series.
     Gfx950,
+    /// Radeon RX 6800 and 6900 series, and PRO W6800.
+    Gfx1030,
     /// Radeon RX 7900 and PRO W7900 series.
     Gfx1100,
     /// Radeon RX 9070 series.
@@ -29,6 +31,8 @@ pub enum Target {
 pub enum Generation {
     /// GCN 5 and CDNA.
     Gfx9,
+    /// RDNA 2.
+    Gfx10,
     /// RDNA 3.
     Gfx11,
     /// RDNA 4, and the CDNA with encodings of its kind.
@@ -42,12 +46,13 @@ pub struct UnknownTarget(pub String);
 
 impl Target {
     /// Every modelled processor.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Gfx906,
         Self::Gfx908,
         Self::Gfx90a,
         Self::Gfx942,
         Self::Gfx950,
+        Self::Gfx1030,
         Self::Gfx1100,
         Self::Gfx1201,
         Self::Gfx1250,
@@ -70,6 +75,7 @@ impl Target {
             Self::Gfx90a => "gfx90a",
             Self::Gfx942 => "gfx942",
             Self::Gfx950 => "gfx950",
+            Self::Gfx1030 => "gfx1030",
             Self::Gfx1100 => "gfx1100",
             Self::Gfx1201 => "gfx1201",
             Self::Gfx1250 => "gfx1250",
@@ -98,6 +104,8 @@ impl Target {
     pub fn from_elf_flags(flags: u32) -> Option<Self> {
         /// Code that is common to gfx942 and gfx950.
         const GFX9_4_GENERIC: u32 = 0x5f;
+        /// Code that is common to all of RDNA 2.
+        const GFX10_3_GENERIC: u32 = 0x53;
         /// Code that is common to all of RDNA 3.
         const GFX11_GENERIC: u32 = 0x54;
         /// Code that is common to all of RDNA 4.
@@ -110,6 +118,7 @@ impl Target {
             0x3f => Some(Self::Gfx90a),
             0x4c | GFX9_4_GENERIC => Some(Self::Gfx942),
             0x4f => Some(Self::Gfx950),
+            0x36 | GFX10_3_GENERIC => Some(Self::Gfx1030),
             0x41 | GFX11_GENERIC => Some(Self::Gfx1100),
             0x4e | GFX12_GENERIC => Some(Self::Gfx1201),
             0x49 | GFX12_5_GENERIC => Some(Self::Gfx1250),
@@ -123,6 +132,7 @@ impl Target {
             Self::Gfx906 | Self::Gfx908 | Self::Gfx90a | Self::Gfx942 | Self::Gfx950 => {
                 Generation::Gfx9
             }
+            Self::Gfx1030 => Generation::Gfx10,
             Self::Gfx1100 => Generation::Gfx11,
             Self::Gfx1201 | Self::Gfx1250 => Generation::Gfx12,
         }
@@ -191,7 +201,10 @@ impl Target {
     /// Returns whether waves start with an initialised flat scratch address and no private segment
     /// offset ("architected flat scratch" in LLVM's AMDGPUUsage).
     pub fn has_architected_flat_scratch(self) -> bool {
-        !matches!(self, Self::Gfx906 | Self::Gfx908 | Self::Gfx90a)
+        !matches!(
+            self,
+            Self::Gfx906 | Self::Gfx908 | Self::Gfx90a | Self::Gfx1030
+        )
     }
 
     /// Returns whether a vector instruction takes operands from either of two files in one set of registers ("unified
@@ -203,7 +216,7 @@ impl Target {
     /// Returns whether the ids of a work-item are packed into one register. Earlier targets have a register for each
     /// dimension.
     pub fn has_packed_ids(self) -> bool {
-        !matches!(self, Self::Gfx906 | Self::Gfx908)
+        !matches!(self, Self::Gfx906 | Self::Gfx908 | Self::Gfx1030)
     }
 }
 

@@ -258,6 +258,64 @@ GFX11.update({
 })
 
 
+GFX10_NULL = 0x7D
+# Scratch with neither a vector nor a scalar address.
+GFX10_NO_ADDRESS = 0x7F
+
+
+def gfx10_flat_probes(segment):
+    """The probes of a segment. The last one is for sizes of caches, which have no address."""
+    base, saddr = 0xDC000000 | segment << 14, GFX10_NULL << 16
+    return [
+        lambda op: (base | op << 18, 2 | 4 << 8 | saddr | 6 << 24),
+        lambda op: (base | op << 18, 2 | 4 << 8 | saddr),
+        lambda op: (base | op << 18, 2 | saddr | 6 << 24),
+        lambda op: (base | op << 18, saddr | 6 << 24),
+        lambda op: (base | op << 18, saddr | 4 << 8),
+    ]
+
+
+def image_probe(mask, dim, sampler, addresses=0, first=4):
+    """A probe of an image instruction with so many groups of four further addresses."""
+    return lambda op: (0xF0000000 | (op & 127) << 18 | mask << 8 | dim << 3 | addresses << 1 | op >> 7,
+                       first | 8 << 8 | 2 << 16 | sampler << 21)
+
+
+# Scalar instructions and the 32-bit ones of vectors have the layout of gfx9; VOP3 and VOP3P have that of gfx11.
+GFX10 = {name: GFX9[name] for name in (
+    "SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "VOP2", "VOP1", "VOPC")}
+GFX10.update({
+    "SMEM": (256, [
+        lambda op: (0xF4000000 | op << 18 | 8 << 6 | 2, GFX10_NULL << 25 | 0x10),
+        lambda op: (0xF4000000 | op << 18, 0),
+        lambda op: (0xF4000000 | op << 18 | 8 << 6, GFX10_NULL << 25),
+        lambda op: (0xF4000000 | op << 18, GFX10_NULL << 25),
+    ]),
+    "VOP3": GFX11["VOP3"],
+    "VOP3P": (128, GFX11["VOP3P"][1][:2]),
+    "DS": GFX11["DS"],
+    "FLAT": (128, gfx10_flat_probes(0)),
+    "SCRATCH": (128, gfx10_flat_probes(1)),
+    "GLOBAL": (128, gfx10_flat_probes(2)),
+    "MUBUF": (256, [
+        lambda op: (0xE0001000 | op << 18, 2 | 4 << 8 | 1 << 16 | CONSTANT_ZERO << 24),
+        lambda op: (0xE0000000 | op << 18, 0),
+        lambda op: (0xE0000000 | op << 18, CONSTANT_ZERO << 24),
+    ]),
+    # The highest bit of the number lies in the second dword.
+    "MTBUF": (16, [
+        lambda op: (0xE8001000 | 20 << 19 | (op & 7) << 16,
+                    2 | 4 << 8 | 1 << 16 | (op >> 3) << 21 | CONSTANT_ZERO << 24),
+    ]),
+    # The highest bit of the number is the lowest one of the dword.
+    "MIMG": (256, [
+        *(image_probe(mask, dim, sampler) for sampler in (4, 0) for dim in (0, 1, 2, 6) for mask in (15, 3, 1)),
+        # Intersections with rays.
+        lambda op: (0xF0009F00 | (op & 127) << 18 | op >> 7, 9 | 4 << 8 | 1 << 16),
+    ]),
+})
+
+
 def gfx12_probes(encoding, operands):
     """The probes of an encoding of three dwords: each gives the second and the third one."""
     return [
@@ -447,15 +505,16 @@ GFX12_FIELDS = GFX11_FIELDS | {
     "VOPD3X": [vector(RESULT, 2, 0), source(FIRST, 0, 0), vector(SECOND, 1, 16), vector(THIRD, 1, 24)],
     "VOPD3Y": [vector(RESULT, 2, 24), source(FIRST, 0, 1), vector(SECOND, 2, 8), vector(THIRD, 2, 16)],
 }
-FIELDS = {"gfx9": GFX9_FIELDS, "gfx11": GFX11_FIELDS, "gfx12": GFX12_FIELDS}
+FIELDS = {"gfx9": GFX9_FIELDS, "gfx10": GFX9_FIELDS, "gfx11": GFX11_FIELDS, "gfx12": GFX12_FIELDS}
 # The bit that makes an atomic return the old value, by encoding: dword and place.
 RETURNS = {
     "gfx9": {name: (0, 16) for name in ("FLAT", "GLOBAL", "SMEM")},
+    "gfx10": {name: (0, 16) for name in ("FLAT", "GLOBAL", "SMEM")},
     "gfx11": {name: (0, 14) for name in ("FLAT", "GLOBAL")},
     "gfx12": {name: (1, 20) for name in ("FLAT", "GLOBAL")},
 }
 WAVES = {"gfx9": ((),), "gfx11": ((), ("-mattr=-wavefrontsize32,+wavefrontsize64",))}
-WAVES["gfx12"] = WAVES["gfx11"]
+WAVES["gfx10"] = WAVES["gfx12"] = WAVES["gfx11"]
 # The targets whose waves have one size.
 WAVES["gfx1250"] = ((),)
 
@@ -529,6 +588,7 @@ NAMES = ("SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "SMEM", "VOP2", "VOP1", "VOPC",
 # The targets of each generation, and its encodings.
 GENERATIONS = {
     "gfx9": (("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"), GFX9),
+    "gfx10": (("gfx1030",), GFX10),
     "gfx11": (("gfx1100",), GFX11),
     "gfx12": (("gfx1201", "gfx1250"), GFX12),
 }

@@ -166,7 +166,9 @@ fn disassemble(
     let features = match (target, wave) {
         (Target::Gfx1201, WaveSize::W32) | (Target::Gfx1250, _) => "-mattr=+real-true16",
         (Target::Gfx1201, WaveSize::W64) => "-mattr=+real-true16,-wavefrontsize32,+wavefrontsize64",
-        (Target::Gfx1100, WaveSize::W64) => "-mattr=-wavefrontsize32,+wavefrontsize64",
+        (Target::Gfx1030 | Target::Gfx1100, WaveSize::W64) => {
+            "-mattr=-wavefrontsize32,+wavefrontsize64"
+        }
         _ => "-mattr=",
     };
     let mut child = Command::new("llvm-mc-22")

@@ -24,8 +24,8 @@ pub(crate) struct Identity {
     /// PCI device id. It must agree with `gfx_target_version`: the thunk of ROCr 5 has a table of
     /// ids and rejects a known id with another version.
     pub(crate) device_id: u32,
-    /// Family number in DRM's device info: 141 (AI) for Vega and all CDNA, 145 for the first RDNA 3, 152 for
-    /// RDNA 4.
+    /// Family number in DRM's device info: 141 (AI) for Vega and all CDNA, 143 (NV) for RDNA 2, 145 for the first RDNA 3,
+    /// 152 for RDNA 4.
     pub(crate) family: u32,
     /// Work-items in a wave.
     pub(crate) wave_size: u32,
@@ -73,7 +73,7 @@ const fn blocks(gc: [u32; 3], sdma: [u32; 3], nbif: [u32; 3]) -> [Block; 3] {
     ]
 }
 
-/// The identity of GPUs of this target: an MI50, MI100, MI210, MI300X, MI350X, RX 7900 XTX and RX 9070 XT.
+/// The identity of GPUs of this target: an MI50, MI100, MI210, MI300X, MI350X, RX 6900 XT, RX 7900 XTX and RX 9070 XT.
 pub(crate) fn identity(target: Target) -> Identity {
     let cdna = Identity {
         gfx_version: 9_00_10,
@@ -123,6 +123,21 @@ pub(crate) fn identity(target: Target) -> Identity {
             blocks: blocks([9, 5, 0], [4, 4, 5], [7, 9, 1]),
             caches: &[32, 4096, 262_144],
             ..cdna
+        },
+        // The driver's numbers are those of `kfd_device_info` and `amdgpu_discovery.c`. LLVM has the waves of a SIMD
+        // (`FeatureMaxWavesPerEU16`).
+        Target::Gfx1030 => Identity {
+            gfx_version: 10_03_00,
+            device_id: 0x73bf,
+            family: 143,
+            wave_size: 32,
+            waves_per_simd: 16,
+            arrays_per_engine: 2,
+            gws_resources: GWS_RESOURCES,
+            has_ecc: false,
+            has_xnack: false,
+            blocks: blocks([10, 3, 0], [5, 2, 0], [3, 3, 0]),
+            caches: &[16, 4096, 131_072],
         },
         Target::Gfx1100 => Identity {
             gfx_version: 11_00_00,

@@ -46,25 +46,28 @@ fn targets_have_their_version_and_device() {
 }
 
 /// AMD's data sheets: an MI50 has 60 compute units in 4 engines, an MI100 120 in 8, an MI210 104 compute units, an MI300X 304 in 8 XCCs, an MI350X 256 in 8
-/// XCCs, with 160 KiB of LDS. Each unit has 4 SIMDs. An RX 7900 XTX has 96 units of 2 SIMDs, in two
+/// XCCs, with 160 KiB of LDS. Each unit has 4 SIMDs. An RX 6900 XT has 80 units of 2 SIMDs, in two arrays of each of 4
+/// engines, an RX 7900 XTX 96 units of 2 SIMDs, in two
 /// arrays of each of 6 engines, an RX 9070 XT 64 in those of 4. The engines are 8 in an MI210, and 4 in each XCC of an MI300X.
 #[test]
 fn units_are_those_of_the_products() {
     let files = files(&[(
         "ROCOV_MODELGPU",
-        "gfx906,gfx908,gfx90a,gfx942,gfx950,gfx1100,gfx1201",
+        "gfx906,gfx908,gfx90a,gfx942,gfx950,gfx1030,gfx1100,gfx1201",
     )]);
     for (name, values) in [
-        ("simd_count", [240, 480, 416, 1216, 1024, 192, 128]),
-        ("simd_per_cu", [4, 4, 4, 4, 4, 2, 2]),
-        ("array_count", [4, 8, 8, 32, 32, 12, 8]),
-        ("cu_per_simd_array", [15, 15, 13, 10, 8, 8, 8]),
-        ("num_xcc", [1, 1, 1, 8, 8, 1, 1]),
-        ("lds_size_in_kb", [64, 64, 64, 64, 160, 64, 64]),
-        ("wave_front_size", [64, 64, 64, 64, 64, 32, 32]),
+        ("simd_count", [240, 480, 416, 1216, 1024, 160, 192, 128]),
+        ("simd_per_cu", [4, 4, 4, 4, 4, 2, 2, 2]),
+        ("array_count", [4, 8, 8, 32, 32, 8, 12, 8]),
+        ("cu_per_simd_array", [15, 15, 13, 10, 8, 10, 8, 8]),
+        ("num_xcc", [1, 1, 1, 8, 8, 1, 1, 1]),
+        ("lds_size_in_kb", [64, 64, 64, 64, 160, 64, 64, 64]),
+        ("wave_front_size", [64, 64, 64, 64, 64, 32, 32, 32]),
         (
             "device_id",
-            [0x66a1, 0x738c, 0x740f, 0x74a1, 0x75a0, 0x744c, 0x7550],
+            [
+                0x66a1, 0x738c, 0x740f, 0x74a1, 0x75a0, 0x73bf, 0x744c, 0x7550,
+            ],
         ),
     ] {
         for (place, value) in values.into_iter().enumerate() {
@@ -94,12 +97,12 @@ fn gfx1250_has_the_facts_of_llvm() {
 
 /// The driver's table of GPUs (`Documentation/gpu/amdgpu/dgpu-asic-info-table.csv` in the Linux kernel): MI50 GC
 /// 9.4.0 and SDMA 4.2.0, MI100 GC 9.4.1 and SDMA 4.2.2, MI200 series GC 9.4.2 and SDMA 4.4.0, MI300 series GC 9.4.3 and
-/// SDMA 4.4.2, RX 7900 XTX GC 11.0.0 and SDMA 6.0.0, RX 9070 XT GC 12.0.1 and SDMA 7.0.1. The numbers of GC and SDMA0 are 11 and 42 (`soc15_hw_ip.h`).
+/// SDMA 4.4.2, RX 6900 XT GC 10.3.0 and SDMA 5.2.0, RX 7900 XTX GC 11.0.0 and SDMA 6.0.0, RX 9070 XT GC 12.0.1 and SDMA 7.0.1. The numbers of GC and SDMA0 are 11 and 42 (`soc15_hw_ip.h`).
 #[test]
 fn blocks_have_the_versions_of_the_products() {
     let files = files(&[(
         "ROCOV_MODELGPU",
-        "gfx90a,gfx942,gfx1100,gfx1201,gfx906,gfx908",
+        "gfx90a,gfx942,gfx1100,gfx1201,gfx906,gfx908,gfx1030",
     )]);
     for (minor, gc, sdma) in [
         (128, [9, 4, 2], [4, 4, 0]),
@@ -108,6 +111,7 @@ fn blocks_have_the_versions_of_the_products() {
         (131, [12, 0, 1], [7, 0, 1]),
         (132, [9, 4, 0], [4, 2, 0]),
         (133, [9, 4, 1], [4, 2, 2]),
+        (134, [10, 3, 0], [5, 2, 0]),
     ] {
         for (block, version) in [(11, gc), (42, sdma)] {
             let found = ["major", "minor", "revision"].map(|part| {

@@ -134,12 +134,13 @@ pub fn has_all_levels() -> bool {
     std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all")
 }
 
-/// A target that has nearly all instructions of an older one, with the encodings and functions that these have there.
-/// By default, tests run on the older one only those that differ.
+/// A target that has nearly all instructions of an older one, with the functions that these have there. By default,
+/// tests run on the older one only those that differ.
 pub fn nearest(target: Target) -> Option<Target> {
     match target {
         Target::Gfx906 => Some(Target::Gfx908),
         Target::Gfx908 => Some(Target::Gfx90a),
+        Target::Gfx1030 => Some(Target::Gfx1100),
         _ => None,
     }
 }
@@ -223,6 +224,7 @@ fn assembler(target: Target) -> Vec<&'static str> {
         Target::Gfx90a => vec![triple, "-mcpu=gfx90a"],
         Target::Gfx942 => vec![triple, "-mcpu=gfx942"],
         Target::Gfx950 => vec![triple, "-mcpu=gfx950"],
+        Target::Gfx1030 => vec![triple, "-mcpu=gfx1030", RDNA_FEATURES],
         Target::Gfx1100 => vec![triple, "-mcpu=gfx1100", RDNA_FEATURES],
         Target::Gfx1201 => vec![triple, "-mcpu=gfx1201", RDNA_FEATURES],
         Target::Gfx1250 => vec![triple, "-mcpu=gfx1250", "-mattr=-real-true16"],
@@ -231,7 +233,7 @@ fn assembler(target: Target) -> Vec<&'static str> {
 
 /// Returns whether a target's encodings are RDNA's.
 pub fn is_rdna(target: Target) -> bool {
-    matches!(target, Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250)
+    target.generation() != Generation::Gfx9
 }
 
 fn is_gfx12(target: Target) -> bool {
@@ -332,7 +334,7 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
     let mut source = format!(".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n");
     // gfx942 has no private segment buffer, so two pointers take its four SGPRs.
     let own = match target {
-        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a => {
+        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a | Target::Gfx1030 => {
             ".amdhsa_user_sgpr_private_segment_buffer 1
              .amdhsa_system_sgpr_private_segment_wavefront_offset 1"
         }

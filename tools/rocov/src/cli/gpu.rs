@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Targets the modelled GPU executes.
-const TARGETS: [&str; 8] = [
-    "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250",
+const TARGETS: [&str; 9] = [
+    "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201", "gfx1250",
 ];
 /// GPUs the modelled topology has room for.
 const MAX_GPUS: u32 = 8;

@@ -48,7 +48,7 @@ rocov forwards signals to the program, except those from the terminal (Ctrl-C), 
 pub(crate) struct RunArguments {
     /// Run on a modelled GPU instead of the machine's own: model[:TARGET[xN][,TARGET[xN]...]]
     ///
-    /// TARGET is gfx90a (the default), gfx906, gfx908, gfx942, gfx950, gfx1100, gfx1201 or gfx1250
+    /// TARGET is gfx90a (the default), gfx906, gfx908, gfx942, gfx950, gfx1030, gfx1100, gfx1201 or gfx1250
     /// (which needs a ROCr after 7.2.4), and N is the number of such GPUs; 1 to 8 GPUs in total. For example model, model:gfx942, model:gfx90ax2,gfx942. With ,race at the end, the model also
     /// reports data races in shared memory. With ,hazards, it reports code that uses a result before it is available on
     /// hardware.

@@ -137,8 +137,8 @@ const GFX1201: &[Product] = &[
 
 const fn products(target: Target) -> &'static [Product] {
     match target {
-        // gfx906 has none, and those of gfx908 are gfx90a's functions with sums in another file.
-        Target::Gfx906 | Target::Gfx908 => &[],
+        // gfx906 and gfx1030 have none, and those of gfx908 are gfx90a's functions with sums in another file.
+        Target::Gfx906 | Target::Gfx908 | Target::Gfx1030 => &[],
         Target::Gfx90a => GFX90A,
         Target::Gfx942 => GFX942,
         Target::Gfx950 => GFX950,

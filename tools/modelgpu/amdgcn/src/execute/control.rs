@@ -213,11 +213,14 @@ impl Control {
                 const INTERRUPT: i32 = 1;
                 /// The wave needs its vector registers no more.
                 const DEALLOC_VGPRS: i32 = 3;
-                let is_rdna = surroundings.target.generation() != Generation::Gfx9;
-                let message = if is_rdna { 0xff } else { 0xf };
+                let is_early = matches!(
+                    surroundings.target.generation(),
+                    Generation::Gfx9 | Generation::Gfx10
+                );
+                let message = if is_early { 0xf } else { 0xff };
                 match instruction.immediate & message {
                     INTERRUPT => (surroundings.interrupt)(wave.m0()),
-                    DEALLOC_VGPRS if is_rdna => {}
+                    DEALLOC_VGPRS if !is_early => {}
                     _ => return Err(unmodelled(instruction, "a message other than an interrupt")),
                 }
             }
@@ -374,6 +377,9 @@ impl RegisterField {
     const IB_STS2: u32 = 28;
     /// The other bits, on RDNA 4.
     const SHADER_CYCLES_HIGH: u32 = 30;
+    /// The halves of the address of the wave's scratch, on RDNA 2. Kernels set them for flat addresses, which the model
+    /// finds by their aperture.
+    const FLAT_SCRATCH: [u32; 2] = [20, 21];
     /// Bits 63 to 48 of the apertures of scratch (low half) and of LDS (high half). clang before 16 reads them
     /// here (LLVM's `getSegmentAperture`).
     const SH_MEM_BASES: u32 = 15;
@@ -398,6 +404,11 @@ fn set_mode(
     target: Target,
 ) -> Result<(), Fault> {
     let field = RegisterField::new(instruction);
+    if target.generation() == Generation::Gfx10
+        && RegisterField::FLAT_SCRATCH.contains(&field.register)
+    {
+        return Ok(());
+    }
     if field.register != RegisterField::MODE {
         return Err(unmodelled(
             instruction,

@@ -68,6 +68,8 @@ const SMALL: Operation =
     Operation::Refused("converts numbers of few bits in gfx1250's layouts, which the model lacks");
 const PERMUTES: Operation = Operation::Refused("moves values in a way that the model lacks");
 const SUMS: Operation = Operation::Refused("joins a sum and a comparison, which Clang never does");
+const FORMATS: Operation =
+    Operation::Refused("converts by the formats of RDNA 2, which the model lacks");
 const PADDING: Operation = Operation::Refused("marks the end of the code");
 
 /// Starts of mnemonics, with the refusal of each family.
@@ -84,9 +86,19 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
         ),
         (&DOUBLED, &TWO_PLACES),
     ];
+    const OF_RDNA2: Families = &[(
+        &[
+            "image_",
+            "tbuffer_",
+            "buffer_load_format_",
+            "buffer_store_format_",
+        ],
+        &FORMATS,
+    )];
     const OF_RDNA: Families = &[(&["ds_gws_"], &RDNA_SEMAPHORE)];
     let of_generation = match target.generation() {
         Generation::Gfx9 => &[],
+        Generation::Gfx10 => OF_RDNA2,
         _ => OF_RDNA,
     };
     let own = match target {
@@ -198,6 +210,9 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("flat_atomic_cmpswap_f32", FLOAT_SWAP),
     ("global_atomic_cmpswap_f32", FLOAT_SWAP),
     ("buffer_atomic_cmpswap_f32", FLOAT_SWAP),
+    ("flat_atomic_cmpswap_f64", FLOAT_SWAP),
+    ("global_atomic_cmpswap_f64", FLOAT_SWAP),
+    ("buffer_atomic_cmpswap_f64", FLOAT_SWAP),
     ("s_subvector_loop_begin", LOOP),
     ("s_subvector_loop_end", LOOP),
     ("s_movrelsd_2_b32", TWO_RELATIVE),

@@ -502,13 +502,17 @@ fn waits(instruction: &Instruction, target: Target) -> Vec<(Counter, u32)> {
             (Counter::Load, immediate & 0xf | immediate >> 14 << 4),
             (Counter::Lds, immediate >> 8 & 0xf),
         ],
+        ("s_waitcnt", Generation::Gfx10) => vec![
+            (Counter::Load, immediate & 0xf | immediate >> 14 << 4),
+            (Counter::Lds, immediate >> 8 & 0x3f),
+        ],
         ("s_waitcnt", _) => vec![
             (Counter::Load, immediate >> 10),
             (Counter::Lds, immediate >> 4 & 0x3f),
         ],
         ("s_wait_idle", _) => all.map(|counter| (counter, 0)).into(),
         // A register may hold the number.
-        (_, Generation::Gfx11) if has_register => Vec::new(),
+        (_, Generation::Gfx10 | Generation::Gfx11) if has_register => Vec::new(),
         ("s_waitcnt_vmcnt", _) => vec![(Counter::Load, immediate)],
         ("s_waitcnt_vscnt", _) => vec![(Counter::Store, immediate)],
         ("s_waitcnt_lgkmcnt", _) => vec![(Counter::Lds, immediate)],

@@ -68,6 +68,11 @@ impl RdnaRules {
         by: Earlier,
         found: &mut dyn FnMut(Finding),
     ) {
+        // LLVM has no rule for RDNA 2: `FeatureISAVersion10_3_0` lacks the faults of RDNA 1, and GFX10 has
+        // `FeatureNoDataDepHazard`.
+        if self.target.generation() == Generation::Gfx10 {
+            return;
+        }
         let is_gfx11 = self.target.generation() == Generation::Gfx11;
         if nature.unit == Unit::Vector {
             self.check_last(nature, found);

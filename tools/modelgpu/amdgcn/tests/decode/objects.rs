@@ -54,6 +54,7 @@ const MORE_TARGETS: &[Target] = &[
     Target::Gfx908,
     Target::Gfx906,
     Target::Gfx1250,
+    Target::Gfx1030,
 ];
 
 /// The objects, the slowest to compile first. A source that includes HIP has one of its levels in turn, on one of

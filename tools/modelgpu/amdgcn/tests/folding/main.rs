@@ -66,6 +66,7 @@ fn folded_offsets_change_nothing() {
                     Target::Gfx906
                         | Target::Gfx908
                         | Target::Gfx90a
+                        | Target::Gfx1030
                         | Target::Gfx1201
                         | Target::Gfx1250
                 ),

@@ -10,8 +10,11 @@ const BOTH: &[Target] = &[
     Target::Gfx90a,
     Target::Gfx942,
     Target::Gfx950,
+    Target::Gfx1030,
     Target::Gfx1100,
 ];
+
+const STORES_APART: &[Target] = &[Target::Gfx1030, Target::Gfx1100];
 
 #[test]
 fn vector_loads() {
@@ -55,7 +58,7 @@ fn vector_loads() {
             BOTH,
             format!("{load}{{s_waitcnt vmcnt(0)}}\nglobal_store_dword v1, v2, s[12:13]"),
         ),
-        // CDNA counts stores with loads, and RDNA 3 counts them apart.
+        // CDNA counts stores with loads, and RDNA 2 and 3 count them apart.
         planted(
             "vmcnt",
             GFX9,
@@ -65,7 +68,7 @@ fn vector_loads() {
         ),
         planted(
             "vmcnt",
-            GFX11,
+            STORES_APART,
             format!(
                 "{load}global_store_dword v1, v0, s[12:13]\ns_waitcnt vmcnt(1)\n{{s_waitcnt vmcnt(0)}}\nv_mov_b32 v4, v2"
             ),

@@ -12,6 +12,7 @@ pub(crate) const GFX90A: &[Target] = &[Target::Gfx90a];
 pub(crate) const GFX94: &[Target] = &[Target::Gfx942, Target::Gfx950];
 pub(crate) const GFX942: &[Target] = &[Target::Gfx942];
 pub(crate) const GFX950: &[Target] = &[Target::Gfx950];
+pub(crate) const GFX10: &[Target] = &[Target::Gfx1030];
 pub(crate) const GFX11: &[Target] = &[Target::Gfx1100];
 pub(crate) const GFX12: &[Target] = &[Target::Gfx1201];
 pub(crate) const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];

@@ -7,7 +7,7 @@ use crate::harness::{Case, Inputs, Want};
 use crate::inputs::{self, doubles, integers, singles};
 use crate::memory::{KEPT, SETUP, registers};
 
-const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
+const RDNA: &[Target] = &[Target::Gfx1030, Target::Gfx1100, Target::Gfx1201];
 const NOT_GFX90A: &[Target] = &[
     Target::Gfx942,
     Target::Gfx950,

@@ -15,7 +15,7 @@ use crate::memory::{KEPT, SETUP};
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 const CDNA: &[Target] = GFX9;
-const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
+const RDNA: &[Target] = &[Target::Gfx1030, Target::Gfx1100, Target::Gfx1201];
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = typed_loads();

@@ -9,6 +9,7 @@ use crate::inputs::{doubles, singles};
 const FUSED_CONSTANTS: &[Target] = &[
     Target::Gfx942,
     Target::Gfx950,
+    Target::Gfx1030,
     Target::Gfx1100,
     Target::Gfx1201,
 ];
@@ -466,6 +467,7 @@ fn modifiers() -> Vec<Case> {
             Target::Gfx90a,
             Target::Gfx942,
             Target::Gfx950,
+            Target::Gfx1030,
             Target::Gfx1100,
         ]),
         single("v_add_f32 v10, 0.15915494, v2", |a, _| {

@@ -8,7 +8,7 @@ use crate::half::{f64_to_half, half_to_f64};
 use crate::harness::{self, Case, Inputs, KEPT, Want, executed};
 use crate::inputs::{doubles, halves, integers, singles};
 
-const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
+const RDNA: &[Target] = &[Target::Gfx1030, Target::Gfx1100, Target::Gfx1201];
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = without_effect();
@@ -143,14 +143,14 @@ fn updates_of_exec() -> Vec<Case> {
         ("s_nand_saveexec_b32", |s, e| !(s & e)),
         ("s_nor_saveexec_b32", |s, e| !(s | e)),
         ("s_xnor_saveexec_b32", |s, e| !(s ^ e)),
-        ("s_and_not0_saveexec_b32", |s, e| !s & e),
-        ("s_or_not0_saveexec_b32", |s, e| !s | e),
-        ("s_and_not1_saveexec_b32", |s, e| s & !e),
-        ("s_or_not1_saveexec_b32", |s, e| s | !e),
+        ("s_andn1_saveexec_b32", |s, e| !s & e),
+        ("s_orn1_saveexec_b32", |s, e| !s | e),
+        ("s_andn2_saveexec_b32", |s, e| s & !e),
+        ("s_orn2_saveexec_b32", |s, e| s | !e),
     ];
     let writes: [(&str, Update); 2] = [
-        ("s_and_not0_wrexec_b32", |s, e| !s & e),
-        ("s_and_not1_wrexec_b32", |s, e| s & !e),
+        ("s_andn1_wrexec_b32", |s, e| !s & e),
+        ("s_andn2_wrexec_b32", |s, e| s & !e),
     ];
     let mut cases = Vec::new();
     for (name, update) in saves.into_iter().chain(writes) {
@@ -183,7 +183,10 @@ fn updates_of_exec() -> Vec<Case> {
 
 /// The comparisons that write EXEC give the mask of those that write a register, and leave VCC.
 fn comparisons() -> Vec<Case> {
-    let names = executed(Target::Gfx1100).values();
+    // Some have other names on RDNA 2.
+    let names = [Target::Gfx1030, Target::Gfx1100]
+        .into_iter()
+        .flat_map(|target| executed(target).values());
     let names: std::collections::BTreeSet<_> =
         names.filter(|name| name.starts_with("v_cmpx_")).collect();
     let mut cases = Vec::new();

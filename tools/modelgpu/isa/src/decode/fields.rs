@@ -2,6 +2,7 @@
 
 use crate::Instruction;
 use crate::opcode::{Table, Tables};
+use crate::operand::Operand;
 use crate::target::{Generation, Target};
 
 /// The dwords at the program counter (0 past the end of the code), and the target that they are for.
@@ -28,6 +29,21 @@ impl Words {
 
     pub(super) fn is_gfx9(self) -> bool {
         self.target.generation() == Generation::Gfx9
+    }
+
+    pub(super) fn is_gfx10(self) -> bool {
+        self.target.generation() == Generation::Gfx10
+    }
+
+    /// Returns whether the target has GCN's forms of vector instructions, and the fields of accesses to memory where GCN
+    /// has them.
+    pub(super) fn has_early_forms(self) -> bool {
+        self.is_gfx9() || self.is_gfx10()
+    }
+
+    /// The operand for a scalar code.
+    pub(super) fn scalar(self, code: u32) -> Operand {
+        Operand::scalar(code).in_generation(self.target.generation())
     }
 
     pub(super) fn is_gfx12(self) -> bool {

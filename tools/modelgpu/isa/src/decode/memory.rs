@@ -3,7 +3,7 @@
 
 use super::fields::{Fields, Words, sign_extend};
 use crate::operand::Operand;
-use crate::target::Target;
+use crate::target::{Generation, Target};
 use crate::{BufferFormat, ImageControl, Instruction};
 
 pub(super) fn decode_lds(words: Words) -> Fields {
@@ -30,8 +30,8 @@ pub(super) fn decode_lds(words: Words) -> Fields {
 pub(super) fn decode_flat(words: Words) -> Fields {
     const FLAT: u32 = 0;
     const SCRATCH: u32 = 1;
-    let is_gfx9 = words.is_gfx9();
-    let segment = match is_gfx9 {
+    let is_early = words.has_early_forms();
+    let segment = match is_early {
         true => words.first(15, 14),
         false => words.first(17, 16),
     };
@@ -45,35 +45,44 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     let instruction = &mut fields.instruction;
     instruction.src[0] = Operand::vgpr(words.second(7, 0));
     instruction.src[1] = Operand::vgpr(words.second(15, 8));
-    // The saddr field of an instruction without a scalar address is NULL, or 0x7f on gfx9.
-    let saddr = match (is_gfx9, Operand::scalar(words.second(22, 16))) {
-        (true, Operand(0x7f)) => Operand::NONE,
-        (true, operand) => operand,
-        (false, operand) if operand.for_rdna() == Operand::NULL => Operand::NONE,
-        (false, operand) => operand,
+    // The saddr field of an instruction without a scalar address is NULL, or 0x7f on gfx9. On gfx10, scratch with 0x7f
+    // has no vector address, either.
+    const NO_ADDRESS: u32 = 0x7f;
+    let address = words.second(22, 16);
+    let has_saddr = match words.is_gfx9() {
+        true => address != NO_ADDRESS,
+        false => {
+            words.scalar(address) != Operand::NULL && !(words.is_gfx10() && address == NO_ADDRESS)
+        }
+    };
+    let saddr = match has_saddr {
+        true => Operand::scalar(address),
+        false => Operand::NONE,
     };
     if segment != FLAT {
         instruction.src[2] = saddr;
     }
     instruction.dst = Operand::vgpr(words.second(31, 24));
-    instruction.immediate = if segment == FLAT && is_gfx9 {
-        words.first(11, 0) as i32
-    } else {
-        sign_extend(words.first(12, 0), 13)
+    instruction.immediate = match (segment, words.target.generation()) {
+        (FLAT, Generation::Gfx9) => words.first(11, 0) as i32,
+        (FLAT, Generation::Gfx10) => words.first(10, 0) as i32,
+        (_, Generation::Gfx10) => sign_extend(words.first(11, 0), 12),
+        _ => sign_extend(words.first(12, 0), 13),
     };
     let has_lds_bit = matches!(
         words.target,
-        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a
+        Target::Gfx906 | Target::Gfx908 | Target::Gfx90a | Target::Gfx1030
     );
     instruction.buffer.to_lds = has_lds_bit && words.first_bit(13);
     instruction.has_vector_address = match words.target {
         // Scratch takes a vector or a scalar address; later targets have a bit for the vector address.
         Target::Gfx906 | Target::Gfx908 | Target::Gfx90a => instruction.src[2].is_none(),
         Target::Gfx942 | Target::Gfx950 => words.first_bit(13),
+        Target::Gfx1030 => !has_saddr && address != NO_ADDRESS,
         Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => words.second_bit(23),
     };
     // GLC. On gfx942, it is SC0, and there also is SC1.
-    instruction.returns = words.first_bit(if is_gfx9 { 16 } else { 14 });
+    instruction.returns = words.first_bit(if is_early { 16 } else { 14 });
     let has_sc1 = matches!(words.target, Target::Gfx942 | Target::Gfx950) && words.first_bit(25);
     instruction.coherent = segment != SCRATCH && (instruction.returns || has_sc1);
     if words.target.has_unified_registers() && words.second_bit(23) {
@@ -98,9 +107,9 @@ pub(super) fn decode_wide_flat(words: Words) -> Fields {
     let [_, _, third, _] = words.words;
     instruction.src[0] = Operand::vgpr(third & 0xff);
     instruction.src[1] = Operand::vgpr(words.second(30, 23));
-    let address = Operand::scalar(words.first(6, 0));
-    if (segment != FLAT || words.is_gfx1250()) && address.for_rdna() != Operand::NULL {
-        instruction.src[2] = address;
+    let address = words.first(6, 0);
+    if (segment != FLAT || words.is_gfx1250()) && words.scalar(address) != Operand::NULL {
+        instruction.src[2] = Operand::scalar(address);
     }
     instruction.dst = Operand::vgpr(words.second(7, 0));
     instruction.immediate = sign_extend(third >> 8, 24);
@@ -153,7 +162,7 @@ fn complete_wide_image(words: Words, mut fields: Fields) -> Fields {
         short_coordinates: words.first_bit(6),
         halves: words.first_bit(5),
         short_resource: words.first_bit(4),
-        more_addresses: [second, third, fourth, 0],
+        more_addresses: [second, third, fourth, 0, 0, 0, 0, 0],
         ..dimension_control(words.first(2, 0))
     };
     fields
@@ -175,8 +184,38 @@ fn decode_listed_image(words: Words) -> Fields {
         short_resource: words.first_bit(15),
         tells_residence: words.second(22, 21) != 0,
         listed_addresses,
-        more_addresses: third.to_le_bytes(),
+        more_addresses: addresses([third, 0]),
         ..dimension_control(words.first(4, 2))
+    };
+    fields
+}
+
+/// The addresses in the dwords behind an image instruction.
+fn addresses(words: [u32; 2]) -> [u8; 8] {
+    let [first, second] = words.map(u64::from);
+    (first | second << 32).to_le_bytes()
+}
+
+/// MIMG of RDNA 2. Up to three dwords of further addresses follow. The last four addresses of three dwords are not
+/// among those listed.
+fn decode_grouped_image(words: Words) -> Fields {
+    let [_, _, third, fourth] = words.words;
+    let groups = words.first(2, 1);
+    let opcode = words.first(24, 18) | words.first(0, 0) << 7;
+    let mut fields = Fields::new(&words.tables().mimg, opcode, 8 + 4 * groups as u8);
+    let instruction = &mut fields.instruction;
+    set_image_registers(instruction, words, words.second(25, 21));
+    instruction.returns = words.first_bit(13);
+    instruction.image = ImageControl {
+        mask: words.first(11, 8) as u8,
+        in_texels: words.first_bit(12),
+        short_coordinates: words.second_bit(30),
+        halves: words.second_bit(31),
+        short_resource: words.first_bit(15),
+        tells_residence: words.first(17, 16) != 0,
+        listed_addresses: 1 + 4 * groups.min(2) as u8,
+        more_addresses: addresses([third, fourth]),
+        ..dimension_control(words.first(5, 3))
     };
     fields
 }
@@ -218,13 +257,18 @@ pub(super) fn decode_buffer(words: Words) -> Fields {
         false => words.first(25, 18),
     };
     let mut fields = Fields::new(table, opcode, 8);
-    fields.instruction.buffer.to_lds = words.is_gfx9() && words.first_bit(16);
+    fields.instruction.buffer.to_lds = words.has_early_forms() && words.first_bit(16);
     complete_buffer(words, &mut fields);
     fields
 }
 
 pub(super) fn decode_typed_buffer(words: Words) -> Fields {
-    let mut fields = Fields::new(&words.tables().mtbuf, words.first(18, 15), 8);
+    // RDNA 2 has a bit for coherence between the fields, and the highest bit of the number in the second dword.
+    let opcode = match words.is_gfx10() {
+        true => words.first(18, 16) | words.second(21, 21) << 3,
+        false => words.first(18, 15),
+    };
+    let mut fields = Fields::new(&words.tables().mtbuf, opcode, 8);
     fields.instruction.buffer.format = Some(match words.is_gfx9() {
         true => BufferFormat::Split(words.first(22, 19) as u8, words.first(25, 23) as u8),
         false => BufferFormat::Joined(words.first(25, 19) as u8),
@@ -259,6 +303,9 @@ fn decode_wide_buffer(words: Words) -> Fields {
 pub(super) fn decode_image(words: Words) -> Fields {
     if words.is_gfx12() {
         return decode_wide_image(words);
+    }
+    if words.is_gfx10() {
+        return decode_grouped_image(words);
     }
     if !words.is_gfx9() {
         return decode_listed_image(words);
@@ -296,7 +343,7 @@ fn complete_buffer(words: Words, fields: &mut Fields) {
     instruction.dst = instruction.src[1];
     instruction.immediate = words.first(11, 0) as i32;
     instruction.returns = words.first_bit(14);
-    if words.is_gfx9() {
+    if words.has_early_forms() {
         instruction.has_vector_address = words.first_bit(12);
         instruction.buffer.indexed = words.first_bit(13);
         // The bit of targets without unified registers is TFE.

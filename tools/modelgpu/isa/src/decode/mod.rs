@@ -55,12 +55,14 @@ impl Layout {
             (Generation::Gfx9, 0x34) if first >> 23 == 0x1a7 => Self::PackedVector,
             (Generation::Gfx9, 0x34) => Self::LongVector,
             (Generation::Gfx11 | Generation::Gfx12, 0x32) => Self::DualVector,
-            (Generation::Gfx11 | Generation::Gfx12, 0x33) if first >> 24 == 0xcc => {
+            (Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12, 0x33)
+                if first >> 24 == 0xcc =>
+            {
                 Self::PackedVector
             }
             (_, 0x33) if target == Target::Gfx1250 && first >> 24 == 0xcf => Self::WideDualVector,
-            (Generation::Gfx11 | Generation::Gfx12, 0x35) => Self::LongVector,
-            (Generation::Gfx11 | Generation::Gfx12, 0x3d) => Self::ScalarMemory,
+            (Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12, 0x35) => Self::LongVector,
+            (Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12, 0x3d) => Self::ScalarMemory,
             (_, 0x36) => Self::Lds,
             (Generation::Gfx12, 0x31) => Self::Buffer,
             (Generation::Gfx12, 0x34) => Self::Image,

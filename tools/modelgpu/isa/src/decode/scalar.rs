@@ -44,7 +44,7 @@ pub(super) fn decode_memory(words: Words) -> Fields {
     if !words.is_gfx9() {
         instruction.src[0] = Operand::scalar(words.first(5, 0) * 2);
         let offset = Operand::scalar(words.second(31, 25));
-        if offset.for_rdna() != Operand::NULL {
+        if words.scalar(words.second(31, 25)) != Operand::NULL {
             instruction.src[1] = offset;
         }
         instruction.scales_offset = words.is_gfx1250() && words.second_bit(24);

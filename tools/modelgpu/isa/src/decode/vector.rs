@@ -39,7 +39,7 @@ pub(super) fn decode_short(words: Words) -> Fields {
         instruction.dst = Operand::vgpr(words.first(24, 17));
     }
     match words.first(8, 0) {
-        SDWA if words.is_gfx9() => decode_sdwa(words, &mut fields, kind == VOPC),
+        SDWA if words.has_early_forms() => decode_sdwa(words, &mut fields, kind == VOPC),
         code => decode_dpp(words, &mut fields, code),
     }
     fields
@@ -199,7 +199,7 @@ fn complete_long(words: Words, fields: &mut Fields) {
     instruction.dst = Operand::vgpr(words.first(7, 0));
     instruction.modifiers.neg = words.second(31, 29) as u8;
     instruction.modifiers.clamp = words.first_bit(15);
-    if !words.is_gfx9() {
+    if !words.has_early_forms() {
         decode_dpp(words, fields, words.second(8, 0));
     }
 }
@@ -219,7 +219,7 @@ pub(super) fn decode_dual(words: Words) -> Fields {
         facts: &Facts::NONE,
         dst: Operand::vgpr(words.second(23, 17) << 1 | !result & 1),
         src: [
-            Operand::scalar(words.second(8, 0)).for_rdna(),
+            words.scalar(words.second(8, 0)),
             Operand::vgpr(words.second(16, 9)),
             Operand::NONE,
         ],
@@ -253,9 +253,9 @@ pub(super) fn decode_wide_dual(words: Words) -> Fields {
         facts: &Facts::NONE,
         dst: Operand::vgpr(bits(third, 31, 24)),
         src: [
-            Operand::scalar(words.second(8, 0)).for_rdna(),
+            words.scalar(words.second(8, 0)),
             Operand::vgpr(bits(third, 15, 8)),
-            third_source(opcode, bits(third, 23, 16)).for_rdna(),
+            third_source(opcode, bits(third, 23, 16)).in_generation(words.target.generation()),
         ],
         modifiers: signs(12),
         immediate: bits(third, 23, 16) as i32,

@@ -170,8 +170,11 @@ fn hip_programs_on_further_targets() {
             ("gfx12-generic", &["gfx1201"]),
             ("gfx906", &["gfx906"]),
             ("gfx908", &["gfx908"]),
+            ("gfx1030", &["gfx1030"]),
+            ("gfx10-3-generic", &["gfx1030"]),
         ] {
-            if !has_all && gpus.iter().all(|gpu| ["gfx906", "gfx908"].contains(gpu)) {
+            let is_older = |gpu: &&str| ["gfx906", "gfx908", "gfx1030"].contains(gpu);
+            if !has_all && gpus.iter().all(is_older) {
                 continue;
             }
             for name in ["copies", "features"] {

@@ -65,7 +65,7 @@ impl Layout {
             Target::Gfx906 | Target::Gfx908 | Target::Gfx90a | Target::Gfx942 | Target::Gfx950 => {
                 cdna
             }
-            Target::Gfx1100 => rdna,
+            Target::Gfx1030 | Target::Gfx1100 => rdna,
             Target::Gfx1201 | Target::Gfx1250 => Self {
                 wave_size_bits: 18,
                 ..rdna

@@ -289,7 +289,7 @@ impl Permutation {
         let pull = PULL.for_wave(wave);
         let group = match target.generation() {
             Generation::Gfx9 => LANES,
-            Generation::Gfx11 | Generation::Gfx12 => 32,
+            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => 32,
         } as u32;
         let [first, second, _] = instruction.src.map(|operand| wave.vector(operand));
         let first = first.unwrap_or(&ZEROS);

@@ -100,9 +100,14 @@ impl BufferResource {
                 ..of_cdna
             };
         }
+        // RDNA 2 has a bit for the caches where later targets have the low one of two.
+        let swizzle = match target.generation() {
+            Generation::Gfx10 => high >> 31,
+            _ => high >> 30,
+        };
         Self {
             stride: high >> 16 & 0x3fff,
-            swizzled: high >> 30 != 0,
+            swizzled: swizzle != 0,
             format: BufferFormat::Joined((control >> 12 & 0x3f) as u8),
             bounds: match control >> 28 & 3 {
                 0 => Bounds::Record,

@@ -11,7 +11,6 @@ use super::super::{Operation, Table, scalar_source};
 use super::atomic::AtomicFunction as Function;
 use super::operation::{Action, MemoryOperation, Part, Segment};
 use crate::error::{Fault, Space};
-use crate::lanes::LANES;
 use crate::wave::Wave;
 
 /// A buffer resource for scratch: all of memory, swizzled, from base 0, to which a kernel's
@@ -390,8 +389,10 @@ impl MemoryOperation {
             }
             Segment::Scratch => (offset, optional_vector, SHORT),
             Segment::Buffer => {
-                // `buffer.rs` has all buffers other than the scratch buffer. The scalar offset is not swizzled: it counts bytes of the whole wave.
-                let scalar = scalar_source(instruction, 2, Kind::B32, wave)? / LANES as u64;
+                // `buffer.rs` has all buffers other than the scratch buffer. The scalar offset is not swizzled: it counts
+                // bytes of the whole wave.
+                let lanes = wave.size.lanes() as u64;
+                let scalar = scalar_source(instruction, 2, Kind::B32, wave)? / lanes;
                 (scalar.wrapping_add(offset), optional_vector, SHORT)
             }
             Segment::Lds => {

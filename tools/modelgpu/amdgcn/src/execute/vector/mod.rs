@@ -71,7 +71,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
 /// The semantics of a mnemonic that a target has instead of those in [`tables`].
 pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Operation> {
     let tables: &[Table] = match target {
-        Target::Gfx906 | Target::Gfx90a | Target::Gfx942 | Target::Gfx1100 => &[],
+        Target::Gfx906 | Target::Gfx90a | Target::Gfx942 | Target::Gfx1030 | Target::Gfx1100 => &[],
         Target::Gfx908 => &[matrix::GFX908],
         Target::Gfx950 => &[eight::OF_OCP, matrix::OF_OCP],
         Target::Gfx1201 => &[eight::OF_OCP, wmma::OF_RDNA4],

@@ -24,7 +24,9 @@ pub(super) fn words(
         }
     }
     let operand = indexed(instruction.dst, 3, wave);
-    if let Some(sdwa) = &instruction.sdwa {
+    // A result of 16 bits for a whole register is written as without the control word.
+    let part = instruction.sdwa.as_ref();
+    if let Some(sdwa) = part.filter(|sdwa| sdwa.dst != Selection::Dword) {
         place_part(operand, wave, sdwa, results);
     } else if kind.is_half() && instruction.modifiers.op_sel & 8 != 0 {
         // Write the high half and keep the low one.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use modelgpu_amdgcn::{Argument, Launch, LaunchError, Program, Target};
-use modelgpu_testing::{text, tool};
+use modelgpu_testing::{is_rdna, text, tool};
 
 use super::operations::{Number, Operation, Oracle, Space};
 use crate::harness::{Inputs, LANES};
@@ -312,7 +312,7 @@ fn kernel(number: usize, operation: &Operation, target: Target, is_uniform: bool
             }
             Space::Buffer => {
                 let control = match target {
-                    Target::Gfx1100 | Target::Gfx1201 | Target::Gfx1250 => 0x3002_7000,
+                    _ if is_rdna(target) => 0x3002_7000,
                     _ => 0x0002_7000,
                 };
                 let _ = writeln!(

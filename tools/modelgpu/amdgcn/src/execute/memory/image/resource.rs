@@ -48,7 +48,8 @@ impl Fields {
                 first_layer: sixth & 0x1fff,
                 levels: (fourth >> 16 & 15) + 1,
             },
-            Generation::Gfx11 => Self {
+            // The model refuses images on RDNA 2, whose formats have other numbers.
+            Generation::Gfx10 | Generation::Gfx11 => Self {
                 format: BufferFormat::Joined((second >> 20) as u8),
                 width: (second >> 30 | (third & 0xfff) << 2) + 1,
                 height: (third >> 14 & 0x3fff) + 1,
