@@ -1,11 +1,11 @@
-//! The instruction sets of AMD's GPUs: Vega 7nm, CDNA, and RDNA 3 and 4.
+//! The instruction sets of AMD's GPUs: Vega 7nm, CDNA, and RDNA 2 to 4.
 //!
 //! [`decode`] turns bytes into an [`Instruction`]: a mnemonic, and operands as the encoding has them. [`opcodes`] lists
 //! the opcodes of a [`Target`], and [`opcode`] finds the number of one. [`Instruction::accesses`] has the registers that an instruction reads and writes,
 //! and [`Instruction::flow`] the way on from it. The semantics of instructions are those of the
 //! modelled GPU, `modelgpu-amdgcn`.
 //!
-//! Sources: AMD's instruction set guides of Vega 7nm, CDNA, and RDNA 3 and 4 for the field layouts, and LLVM (through
+//! Sources: AMD's instruction set guides of Vega 7nm, CDNA, and RDNA 2 to 4 for the field layouts, and LLVM (through
 //! `tables/generate.py`) for the opcode numbers and the widths of operands.
 
 mod access;

@@ -124,8 +124,9 @@ pub(crate) fn identity(target: Target) -> Identity {
             caches: &[32, 4096, 262_144],
             ..cdna
         },
-        // The driver's numbers are those of `kfd_device_info` and `amdgpu_discovery.c`. LLVM has the waves of a SIMD
-        // (`FeatureMaxWavesPerEU16`).
+        // The driver's numbers are those of `amdgpu_discovery.c`, `kfd_gws_init` and `amdgpu_drm.h`, and the waves of a SIMD
+        // are LLVM's (`FeatureMaxWavesPerEU16`). The driver treats NBIF 3.3.0 to 3.3.3 alike; that this GPU has the first one
+        // is assumed.
         Target::Gfx1030 => Identity {
             gfx_version: 10_03_00,
             device_id: 0x73bf,

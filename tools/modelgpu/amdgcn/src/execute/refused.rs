@@ -31,7 +31,7 @@ const FOUR_OF_ROW: Operation =
 const SAMPLES: Operation = Operation::Refused("loads several samples of a texel, for graphics");
 const RAY: Operation = Operation::Refused("finds what a ray meets, which the model lacks");
 const RDNA_SEMAPHORE: Operation =
-    Operation::Refused("waits for a resource that the driver has on CDNA only");
+    Operation::Refused("waits for a resource that the driver has on CDNA and RDNA 2 only");
 const DIRECTX: Operation = Operation::Refused("multiplies by the rules of DirectX 9, for graphics");
 const LANE_ADDRESS: Operation =
     Operation::Refused("adds the lane's number to an address, which the model lacks");

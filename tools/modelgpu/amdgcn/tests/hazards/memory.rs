@@ -2,7 +2,7 @@
 
 use modelgpu_amdgcn::{Standing, Target};
 
-use crate::run::{GCN, GFX9, GFX11, GFX12, UNIFIED, check, planted, run};
+use crate::run::{GCN, GFX9, GFX12, UNIFIED, check, planted, run};
 
 const BOTH: &[Target] = &[
     Target::Gfx906,
@@ -14,7 +14,8 @@ const BOTH: &[Target] = &[
     Target::Gfx1100,
 ];
 
-const STORES_APART: &[Target] = &[Target::Gfx1030, Target::Gfx1100];
+/// The targets of RDNA before RDNA 4, whose counters have other names.
+const RDNA_COUNTERS: &[Target] = &[Target::Gfx1030, Target::Gfx1100];
 
 #[test]
 fn vector_loads() {
@@ -68,7 +69,7 @@ fn vector_loads() {
         ),
         planted(
             "vmcnt",
-            STORES_APART,
+            RDNA_COUNTERS,
             format!(
                 "{load}global_store_dword v1, v0, s[12:13]\ns_waitcnt vmcnt(1)\n{{s_waitcnt vmcnt(0)}}\nv_mov_b32 v4, v2"
             ),
@@ -104,6 +105,15 @@ fn local_and_scalar_memory() {
             "lgkmcnt",
             BOTH,
             format!("{read}ds_read_b32 v3, v1\n{{s_waitcnt lgkmcnt(1)}}\nv_mov_b32 v4, v2"),
+        ),
+        // The counter has six bits on RDNA, and four on CDNA.
+        planted(
+            "lgkmcnt",
+            RDNA_COUNTERS,
+            format!(
+                "{read}{}{{s_waitcnt lgkmcnt(20)}}\nv_mov_b32 v4, v2",
+                "ds_read_b32 v3, v1\n".repeat(20)
+            ),
         ),
         // Scalar loads come in any order.
         planted(

@@ -2,7 +2,7 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::run::{GFX11, GFX12, RDNA, check, planted, run};
+use crate::run::{GFX10, GFX11, GFX12, RDNA, check, planted, run};
 
 const WAIT: &str = "{s_waitcnt_depctr 0xfff}\n";
 
@@ -97,6 +97,22 @@ fn scalars_that_vector_instructions_have_read() {
         ),
         planted("", GFX12, "s_mov_b32 s20, 0\nv_mov_b32 v3, s20"),
     ]);
+}
+
+/// LLVM's `GCNHazardRecognizer` adds nothing for gfx1030: the manual of RDNA 2 says that no code needs `s_nop`.
+#[test]
+fn rdna_2_waits_itself() {
+    let bodies = [
+        "v_rcp_f32 v2, v3\nv_add_f32 v4, v2, v2",
+        "v_cmpx_eq_u32 v2, v2\nv_permlane16_b32 v4, v3, s20, s21",
+        "v_mad_u64_u32 v[2:3], null, v2, v5, 0",
+        "v_cndmask_b32 v2, v3, v4, s[20:21]\ns_mov_b64 s[20:21], 0\ns_or_b64 s[22:23], s[20:21], s[20:21]",
+        "v_mov_b32 v2, s20\ns_mov_b32 s20, 0\nv_mov_b32 v3, s20",
+        "v_readfirstlane_b32 s20, v2\nv_readlane_b32 s21, v3, s20",
+        "v_cmp_eq_u32 vcc, v0, v1\nv_div_fmas_f32 v2, v3, v4, v5",
+        "v_mov_b32 v4, s12\nv_readfirstlane_b32 s12, v4\nglobal_load_dword v2, v1, s[12:13]",
+    ];
+    check(&bodies.map(|body| planted("", GFX10, body)));
 }
 
 #[test]

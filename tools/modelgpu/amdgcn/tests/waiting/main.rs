@@ -153,9 +153,12 @@ fn a_workgroup_that_only_writes_does_not_give_way() {
 fn a_barrier_of_global_wave_sync_ends() {
     const GROUPS: u32 = 50;
     const ROUNDS: u32 = 3;
-    // The driver has these resources on CDNA only.
-    let is_cdna = |program: &Program| program.object().target.generation() == Generation::Gfx9;
-    for mut program in programs().filter(is_cdna) {
+    // The driver has these resources on CDNA and RDNA 2 only.
+    let has_resources = |program: &Program| {
+        let generation = program.object().target.generation();
+        matches!(generation, Generation::Gfx9 | Generation::Gfx10)
+    };
+    for mut program in programs().filter(has_resources) {
         let begin = Launch {
             kernel: "begin_barriers".into(),
             grid: [1; 3],

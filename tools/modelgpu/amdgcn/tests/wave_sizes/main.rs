@@ -11,7 +11,13 @@ use modelgpu_testing::{arbitrary, compile_hip, in_turn, run};
 const WORKGROUP: usize = 96;
 const ITEMS: usize = 4 * WORKGROUP - 11;
 
-const PROCESSORS: [&str; 4] = ["gfx1100", "gfx11-generic", "gfx1201", "gfx12-generic"];
+const PROCESSORS: [&str; 5] = [
+    "gfx1030",
+    "gfx1100",
+    "gfx11-generic",
+    "gfx1201",
+    "gfx12-generic",
+];
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 /// The inputs of a wave, the place of a lane among them, and the wave's size, to the lane's output.
