@@ -431,14 +431,15 @@ def mnemonic(text):
 def instructions(target, encodings):
     """{encoding: {opcode: (instruction, its dwords)}} of a target."""
     absent = ABSENT.get(target, {})
-    # A start of the disassembler costs more than a thousand instructions.
-    tried = [(encoding, op, probe(op))
-             for encoding, (count, probes) in encodings.items() for probe in probes for op in range(count)
-             if op not in absent.get(encoding, ())]
     found = {encoding: {} for encoding in encodings}
-    for (encoding, op, words), text in zip(tried, disassemble(target, [words for *_, words in tried])):
-        if text:
-            found[encoding].setdefault(op, (text, words))
+    # A start of the disassembler costs more than a thousand instructions.
+    for first, last in ((0, 1), (1, None)):
+        tried = [(encoding, op, probe(op))
+                 for encoding, (count, probes) in encodings.items() for probe in probes[first:last] for op in range(count)
+                 if op not in absent.get(encoding, ()) and op not in found[encoding]]
+        for (encoding, op, words), text in zip(tried, disassemble(target, [words for *_, words in tried])):
+            if text:
+                found[encoding].setdefault(op, (text, words))
     return found
 
 
@@ -543,25 +544,35 @@ def widths_of(text, registers):
     return found
 
 
+def subsets(fields, absent):
+    """The fields without so many of them, but at least one."""
+    return itertools.combinations(fields, len(fields) - absent) if absent < len(fields) else ()
+
+
 def widths(generation, target, found, wave):
     """{encoding: {opcode: widths}} of instructions with their dwords."""
-    tried, returning = [], []
-    for encoding, entries in found.items():
-        fields = FIELDS[generation].get(encoding, [])
-        choices = [some for count in range(len(fields), 0, -1) for some in itertools.combinations(fields, count)]
-        tried += [(encoding, op, *renumbered(words, some)) for some in choices for op, (_, words) in entries.items()]
-        if encoding in RETURNS[generation]:
-            word, place = RETURNS[generation][encoding]
-            for op, (_, words) in entries.items():
+    result = {encoding: {} for encoding in found}
+    # LLVM accepts most instructions with a register in all fields or in all but one, so that few are left for subsets.
+    for absent in range(max(map(len, FIELDS[generation].values()))):
+        tried = [(encoding, op, *renumbered(words, some))
+                 for encoding, entries in found.items()
+                 for some in subsets(FIELDS[generation].get(encoding, []), absent)
+                 for op, (_, words) in entries.items() if op not in result[encoding]]
+        texts = disassemble(target, [words for _, _, words, _ in tried], wave)
+        for (encoding, op, _, registers), text in zip(tried, texts):
+            if text and mnemonic(text) == mnemonic(found[encoding][op][0]) and op not in result[encoding]:
+                result[encoding][op] = widths_of(text, registers)
+    returning = []
+    for encoding, (word, place) in RETURNS[generation].items():
+        fields = FIELDS[generation][encoding]
+        for op, (text, words) in found[encoding].items():
+            if "_atomic_" in text:
                 words, registers = renumbered(words, fields)
                 words = tuple(dword | (place_ == word) << place for place_, dword in enumerate(words))
                 returning.append((encoding, op, words, registers))
-    texts = disassemble(target, [words for _, _, words, _ in tried + returning], wave)
-    result = {encoding: {} for encoding in found}
-    for place, ((encoding, op, _, registers), text) in enumerate(zip(tried + returning, texts)):
-        if not text or mnemonic(text) != mnemonic(found[encoding][op][0]):
-            continue
-        if place >= len(tried) and "_atomic_" in text or place < len(tried) and op not in result[encoding]:
+    texts = disassemble(target, [words for _, _, words, _ in returning], wave)
+    for (encoding, op, _, registers), text in zip(returning, texts):
+        if text and mnemonic(text) == mnemonic(found[encoding][op][0]):
             result[encoding][op] = widths_of(text, registers)
     return result
 

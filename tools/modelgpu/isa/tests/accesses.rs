@@ -229,6 +229,8 @@ fn accesses_are_the_registers_that_llvm_names() {
         let waves: &[WaveSize] = match target.generation() {
             Generation::Gfx9 => &[WaveSize::W64],
             _ if target.has_wave32_only() => &[WaveSize::W32],
+            // The widths of masks are RDNA 3's.
+            Generation::Gfx10 if !has_all => &[WaveSize::W32],
             _ => &[WaveSize::W32, WaveSize::W64],
         };
         waves.iter().map(move |wave| (target, *wave))

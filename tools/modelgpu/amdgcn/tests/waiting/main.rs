@@ -60,6 +60,8 @@ fn a_barrier_of_the_grid_ends() {
         // As many as fill a modelled MI210 with two waves of 64 each, or an RX 6900 XT, RX 7900 XTX or RX 9070 XT with four
         // waves of 32: HIP lets a program ask for that.
         let (groups, waves) = match program.object().target {
+            // An MI50 has fewer units.
+            Target::Gfx906 => (60 * 16, 2),
             Target::Gfx1030 => (80 * 8, 4),
             Target::Gfx1100 => (96 * 8, 4),
             Target::Gfx1201 | Target::Gfx1250 => (64 * 8, 4),
