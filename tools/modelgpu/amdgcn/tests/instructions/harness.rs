@@ -114,7 +114,8 @@ fn that_assemble<'a>(
     target: Target,
     cases: Vec<(&'a Case, &'static str)>,
 ) -> Vec<(&'a Case, &'static str)> {
-    if !is_rdna(target) && nearest(target).is_none() {
+    let has_all_forms = !is_rdna(target) && nearest(target).is_none();
+    if cases.is_empty() || has_all_forms {
         return cases;
     }
     let bodies: Vec<String> = cases
