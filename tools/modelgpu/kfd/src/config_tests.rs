@@ -150,8 +150,8 @@ fn bad_values_name_themselves_and_what_is_allowed() {
         read(&[(variable, value), ("ROCOV_MODELGPU", "gfx90a")]).unwrap_err()
     };
     assert_eq!(
-        error("ROCOV_MODELGPU", "gfx1030"),
-        "ROCOV_MODELGPU=\"gfx1030\": \"gfx1030\" is no modelled GPU; allowed: \
+        error("ROCOV_MODELGPU", "gfx1031"),
+        "ROCOV_MODELGPU=\"gfx1031\": \"gfx1031\" is no modelled GPU; allowed: \
          TARGET[xN][,TARGET[xN]...] with TARGET one of gfx906, gfx908, gfx90a, gfx942, gfx950, gfx1030, gfx1100, gfx1201, gfx1250"
     );
     assert_eq!(
