@@ -114,7 +114,7 @@ impl Descriptor {
 }
 
 /// The targets whose code can be instrumented. Code of gfx1250 names registers by a mode of the wave, and
-/// gfx906 and gfx908 have no file for both kinds of vector registers.
+/// gfx906 and gfx908 have no file for both kinds of vector registers. The rewriter has no code for RDNA 2 (gfx1030).
 const SUPPORTED: [Target; 5] = [
     Target::Gfx90a,
     Target::Gfx942,
