@@ -65,7 +65,13 @@ impl Layout {
             Target::Gfx906 | Target::Gfx908 | Target::Gfx90a | Target::Gfx942 | Target::Gfx950 => {
                 cdna
             }
-            Target::Gfx1030 | Target::Gfx1100 => rdna,
+            // WAVESIZE changed with RDNA 3 (LLVM's `ScratchAlignShift`).
+            Target::Gfx1030 => Self {
+                wave_size_bits: cdna.wave_size_bits,
+                wave_size_unit: cdna.wave_size_unit,
+                ..rdna
+            },
+            Target::Gfx1100 => rdna,
             Target::Gfx1201 | Target::Gfx1250 => Self {
                 wave_size_bits: 18,
                 ..rdna

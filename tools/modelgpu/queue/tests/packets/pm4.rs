@@ -126,13 +126,21 @@ fn kernel(scratch: u32, lds: u32, is_wave32: bool) -> Happened {
     Happened::Registers(packet, state)
 }
 
-/// A unit of scratch is 256 bytes of a wave on RDNA and 1024 on CDNA. A unit of LDS is 512 bytes, or 1280 on gfx950.
+/// A unit of scratch is 256 bytes of a wave from RDNA 3 on, and 1024 on RDNA 2 and CDNA (LLVM's `AMDGPUAsmPrinter`). A
+/// unit of LDS is 512 bytes, or 1280 on gfx950.
 /// COMPUTE_DISPATCH_INITIATOR has COMPUTE_SHADER_EN in bit 0, FORCE_START_AT_000 in bit 2 and CS_W32_EN in bit 15.
 #[test]
 fn a_kernel_has_the_state_of_the_registers() {
     for (target, rsrc3, initiator, wave_size, expected) in [
         (Target::Gfx942, 0x2e2d, 5, 8, kernel(128, 1536, false)),
         (Target::Gfx950, 0x2e2d, 5, 8, kernel(128, 3840, false)),
+        (
+            Target::Gfx1030,
+            0x2e28,
+            5 | 1 << 15,
+            8,
+            kernel(256, 1536, true),
+        ),
         (Target::Gfx1100, 0x2e28, 5, 32, kernel(128, 1536, false)),
         (
             Target::Gfx1201,
