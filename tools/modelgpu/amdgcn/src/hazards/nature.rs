@@ -312,7 +312,8 @@ fn with_halves(ranges: &[Range<u16>], halves: &[u8]) -> impl Iterator<Item = (u1
 
 /// The halves of registers that an instruction of RDNA reads or writes, for each range. Compilers keep two values of
 /// 16 bits in a register there. A source of 32 bits counts as its low half if others have 16 bits: the tables do not
-/// tell them apart.
+/// tell them apart. A source of SDWA counts as a whole, because SDWA has its own selection of parts, and compilers wait
+/// for whole registers on gfx1030, the only target of RDNA that has it.
 fn halves(
     instruction: &Instruction,
     unit: Unit,
@@ -335,7 +336,8 @@ fn halves(
     let select = instruction.modifiers.op_sel;
     let bit = |number: usize| 1 << (select >> number & 1);
     let half_of = |range: &Range<u16>| {
-        if target.generation() == Generation::Gfx9 || !is_short || range.len() != 1 {
+        let has_halves = target.generation() != Generation::Gfx9 && instruction.sdwa.is_none();
+        if !has_halves || !is_short || range.len() != 1 {
             return WHOLE;
         }
         let is = |operand| slot(operand) == Some(range.start);

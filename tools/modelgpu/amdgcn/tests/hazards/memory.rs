@@ -2,7 +2,7 @@
 
 use modelgpu_amdgcn::{Standing, Target};
 
-use crate::run::{GCN, GFX9, GFX12, UNIFIED, check, planted, run};
+use crate::run::{GCN, GFX9, GFX10, GFX12, UNIFIED, check, planted, run};
 
 const BOTH: &[Target] = &[
     Target::Gfx906,
@@ -84,6 +84,28 @@ fn vector_loads() {
             UNIFIED,
             "global_load_dword a2, v1, s[12:13]\n{s_waitcnt vmcnt(0)}\nv_accvgpr_read_b32 v4, a2",
         ),
+    ]);
+}
+
+/// gfx1030 is the only target with SDWA on which halves of registers count.
+#[test]
+fn sdwa_reads_both_halves() {
+    let sdwa = "v_cvt_f32_f16_sdwa v4, v2 dst_sel:DWORD dst_unused:UNUSED_PAD";
+    let high = "global_load_short_d16_hi v2, v1, s[12:13]\n";
+    let low = "global_load_short_d16 v2, v1, s[12:13]\n";
+    check(&[
+        planted(
+            "vmcnt",
+            GFX10,
+            format!("{high}{{s_waitcnt vmcnt(0)}}\n{sdwa} src0_sel:WORD_1"),
+        ),
+        planted(
+            "vmcnt",
+            GFX10,
+            format!("{low}{{s_waitcnt vmcnt(0)}}\n{sdwa} src0_sel:WORD_0"),
+        ),
+        // Without SDWA, this reads the low half only.
+        planted("", GFX10, format!("{high}v_cvt_f32_f16 v4, v2")),
     ]);
 }
 
