@@ -70,3 +70,30 @@ fn only_gfx1250_has_constants_of_64_bits() {
         assert_eq!(decoded.size, size, "{target}");
     }
 }
+
+/// The words are those of llvm-mc for instructions with `gds`.
+#[test]
+fn accesses_to_global_data_are_none_to_lds() {
+    let older = [Target::Gfx906, Target::Gfx908].as_slice();
+    let newer = [Target::Gfx1030, Target::Gfx1100].as_slice();
+    for (targets, word, mnemonic) in [
+        (older, 0xd800_0000, Some("ds_add_u32")),
+        (older, 0xd801_0000, None),
+        (older, 0xd86d_0000, None),
+        (older, 0xd97d_0000, None),
+        (older, 0xd93b_0000, Some("ds_gws_barrier")),
+        (older, 0xd97f_0000, Some("ds_ordered_count")),
+        (newer, 0xd800_0000, Some("ds_add_u32")),
+        (newer, 0xd802_0000, None),
+        (newer, 0xd8da_0000, None),
+        (newer, 0xd8fa_0000, None),
+        (newer, 0xd876_0000, Some("ds_gws_barrier")),
+        (newer, 0xd8fe_0000, Some("ds_ordered_count")),
+    ] {
+        for &target in targets {
+            let decoded = decode([word, 0x0200_0001, 0, 0], target);
+            let found = decoded.ok().map(|instruction| instruction.mnemonic);
+            assert_eq!(found, mnemonic, "{target}: {word:#x}");
+        }
+    }
+}

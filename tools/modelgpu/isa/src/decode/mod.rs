@@ -125,12 +125,9 @@ pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeErro
         second.facts = facts(opcode)?;
         second.mnemonic = second.facts.mnemonic;
     }
-    // These targets have barriers only of the instructions on data that all workgroups share.
-    const GLOBAL_DATA: u32 = 0xd801_0000;
-    if words.is_gfx9()
-        && first & 0xfc01_0000 == GLOBAL_DATA
-        && !instruction.mnemonic.starts_with("ds_gws_")
-    {
+    // The tables name barriers and counters of all workgroups apart. Other opcodes would be those of LDS.
+    let is_named = |name: &str| name.starts_with("ds_gws_") || name.starts_with("ds_ordered_");
+    if is_global_data(first, target) && !is_named(instruction.mnemonic) {
         return Err(error);
     }
     implicit::complete(instruction, layout_of_vector(layout), words.words, target);
@@ -145,4 +142,15 @@ fn layout_of_vector(layout: Layout) -> implicit::Vector {
         Layout::DualVector | Layout::WideDualVector => implicit::Vector::Dual,
         _ => implicit::Vector::Not,
     }
+}
+
+/// Returns whether an instruction that begins with a dword accesses the data that all workgroups share (GDS), and not
+/// LDS. RDNA 4 has no such data.
+fn is_global_data(first: u32, target: Target) -> bool {
+    let bit = match target.generation() {
+        Generation::Gfx9 => 16,
+        Generation::Gfx10 | Generation::Gfx11 => 17,
+        Generation::Gfx12 => return false,
+    };
+    first >> 26 == 0x36 && first >> bit & 1 == 1
 }
