@@ -70,14 +70,14 @@ static inline HELPER u32 lane() {
 static inline HELPER u64 ballot(bool predicate) { return __builtin_amdgcn_ballot_w64(predicate); }
 #endif
 static inline HELPER u32 shuffle(u32 value, u32 from) {
-#if defined(__GFX11__) || defined(__GFX12__)
-  // RDNA permutes 32 lanes at a time. In a wave of 64, the value may be in the other half.
+#if defined(__GFX11__)
+  // RDNA 3 permutes 32 lanes at a time. In a wave of 64, the value may be in the other half.
   u32 across = __builtin_amdgcn_permlane64(static_cast<int>(value));
   u32 here = __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(value));
   u32 there = __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(across));
   return (lane() ^ from) & 32 ? there : here;
 #elif defined(__GFX10__)
-  // It also permutes 32 lanes at a time, and has no instruction that exchanges the halves.
+  // RDNA 2 also permutes 32 lanes at a time, and has no instruction that exchanges the halves.
   u32 found = 0;
   for (u32 place = 0; place < 64; ++place) {
     u32 other = __builtin_amdgcn_readlane(static_cast<int>(value), static_cast<int>(place));

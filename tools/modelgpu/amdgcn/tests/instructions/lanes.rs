@@ -3,11 +3,18 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::harness::{Case, GFX9, KEPT, LANES, Want};
+use crate::harness::{Case, KEPT, LANES, Want};
 use crate::inputs::integers;
 
-/// RDNA permutes 32 lanes at a time.
-const CDNA: &[Target] = GFX9;
+/// The targets that permute all lanes of a wave of 64. RDNA 2 and 3 permute 32 lanes at a time.
+const WHOLE_WAVE: &[Target] = &[
+    Target::Gfx906,
+    Target::Gfx908,
+    Target::Gfx90a,
+    Target::Gfx942,
+    Target::Gfx950,
+    Target::Gfx1201,
+];
 
 /// The lane that a DPP control reads; `None` outside of the row or wave.
 type Source = fn(usize) -> Option<usize>;
@@ -272,7 +279,7 @@ fn permutations() -> Vec<Case> {
             integers(),
             |all, lane| Want::Word(all[(7 * lane + 2) % LANES][0] as u32),
         )
-        .only(CDNA),
+        .only(WHOLE_WAVE),
         Case::new(
             "ds_bpermute_b32",
             "v_xor_b32 v14, 1, v0
@@ -295,7 +302,7 @@ fn permutations() -> Vec<Case> {
             // 5 times 13 is 1 modulo 64.
             |all, lane| Want::Word(all[13 * lane % LANES][0] as u32),
         )
-        .only(CDNA),
+        .only(WHOLE_WAVE),
         Case::new(
             "ds_swizzle_b32",
             "ds_swizzle_b32 v10, v2 offset:swizzle(QUAD_PERM,2,3,1,0)",

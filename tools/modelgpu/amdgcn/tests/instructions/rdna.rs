@@ -22,7 +22,9 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(dots());
     cases.extend(integers_of_singles());
     cases.extend(forms());
-    cases.into_iter().map(|case| case.only(RDNA)).collect()
+    let mut cases: Vec<Case> = cases.into_iter().map(|case| case.only(RDNA)).collect();
+    cases.extend(permutations_of_halves());
+    cases
 }
 
 /// Two numbers of 16 bits, towards zero and to the limits; of a NaN, 0.
@@ -452,6 +454,18 @@ fn lanes() -> Vec<Case> {
                 _ => Want::All([KEPT; 4]),
             },
         ),
+    ]
+}
+
+/// RDNA 4 permutes the whole wave (`lanes.rs`).
+fn permutations_of_halves() -> Vec<Case> {
+    let moved = |name: &'static str, text: &str, from: fn(usize) -> usize| {
+        let case = Case::new(name, text, integers(), move |all, lane| {
+            Want::Word(all[from(lane)][0] as u32)
+        });
+        case.only(&[Target::Gfx1030, Target::Gfx1100])
+    };
+    vec![
         moved(
             "ds_bpermute_b32",
             "v_mul_u32_u24 v14, 28, v0\nds_bpermute_b32 v10, v14, v2 offset:8",

@@ -592,6 +592,15 @@ fn lanes() -> Vec<Case> {
             _ => Want::All([KEPT; 4]),
         },
     ));
+    // Lane n names lane 63 - n, in the other half.
+    cases.push(moved(
+        "ds_bpermute_fi_b32",
+        "v_sub_nc_u32 v14, 63, v0
+         v_lshlrev_b32 v14, 2, v14
+         ds_bpermute_fi_b32 v10, v14, v2
+         s_wait_dscnt 0x0",
+        |lane| 63 - lane,
+    ));
     cases
 }
 

@@ -287,13 +287,15 @@ impl Permutation {
     ) {
         let simd = wave.simd;
         let pull = PULL.for_wave(wave);
+        // RDNA 2 and 3 permute 32 lanes at a time, and RDNA 4 the whole wave (LLVM's `supportsWaveWideBPermute`, and the
+        // pseudocode in AMD's guides to RDNA 3 and 4).
         let group = match target.generation() {
-            Generation::Gfx9 => LANES,
-            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => 32,
+            Generation::Gfx9 | Generation::Gfx12 => wave.size.lanes(),
+            Generation::Gfx10 | Generation::Gfx11 => 32,
         } as u32;
         let [first, second, _] = instruction.src.map(|operand| wave.vector(operand));
         let first = first.unwrap_or(&ZEROS);
-        // Addresses count bytes of an imagined row of dwords. A wave of RDNA permutes 32 lanes at a time.
+        // Addresses count bytes of an imagined row of dwords.
         let named = |lane: usize| {
             let place = first[lane].wrapping_add(instruction.immediate as u32) >> 2;
             lane as u32 & !(group - 1) | place & (group - 1)
