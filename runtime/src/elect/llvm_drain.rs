@@ -7,18 +7,16 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
+use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use object::LittleEndian;
-use object::elf::{FileHeader64, SHT_SYMTAB, SectionHeader64};
-use object::read::elf::{FileHeader, SectionHeader, Sym};
-use object::read::{ReadCache, StringTable};
-use rocov::device::ElfImage;
+use object::elf::{FileHeader64, SHT_SYMTAB, SectionHeader64, Sym64};
 use rocov::settings::Drainer;
 use rocov::support::diagnostic::diagnostic;
-use rocov::support::file_part::FilePart;
 
 use crate::guest::elf_objects::{self, Object};
 use crate::guest::journal::{self, Note};
@@ -38,8 +36,11 @@ const INTERCEPTORS: [&CStr; 3] = [
     c"hipModuleUnload",
     c"hipGraphLaunch_spt",
 ];
-/// The most sections whose headers are read at once.
-const SECTIONS: usize = 64;
+/// The sizes of a section header and of a symbol in bytes.
+const SECTION: usize = size_of::<SectionHeader64<LittleEndian>>();
+const SYMBOL: usize = size_of::<Sym64<LittleEndian>>();
+/// The most bytes that are read at once: a number of section headers, and a number of symbols.
+const PIECE: usize = 320 * 3 * SECTION;
 
 /// A function that only the HIP runtime exports.
 const HIP_ONLY: &CStr = c"hipInit";
@@ -165,74 +166,210 @@ fn exports_interceptors(object: &Object) -> bool {
     INTERCEPTORS.into_iter().all(exports) && !exports(HIP_ONLY)
 }
 
-/// Returns whether an ELF has no full symbol table, by its headers only: most libraries are stripped, and a HIP program
-/// has dozens of them. False in doubt, such as for a file that is no ELF.
-fn lacks_full_table(file: &File) -> bool {
-    let mut header = [0; size_of::<FileHeader64<LittleEndian>>()];
-    let mut sections = [0; SECTIONS * size_of::<SectionHeader64<LittleEndian>>()];
-    let is_read = file.read_exact_at(&mut header, 0).is_ok();
-    // The offset of the section headers, their size, and their number.
-    let (start, size, count) = (
-        u64::from_le_bytes(*header[0x28..].first_chunk().expect("8 bytes")),
-        usize::from(u16::from_le_bytes([header[0x3a], header[0x3b]])),
-        usize::from(u16::from_le_bytes([header[0x3c], header[0x3d]])),
-    );
-    let is_usual = size == size_of::<SectionHeader64<LittleEndian>>() && count <= SECTIONS;
-    // A file with more sections has 0 here.
-    if !is_read || !header.starts_with(b"\x7fELF\x02\x01") || !is_usual || count == 0 {
-        return false;
-    }
-    let sections = &mut sections[..count * size];
-    let kind = |section: &[u8]| u32::from_le_bytes(*section[4..].first_chunk().expect("4 bytes"));
-    file.read_exact_at(sections, start).is_ok()
-        && sections
-            .chunks_exact(size)
-            .all(|section| kind(section) != SHT_SYMTAB.0)
-}
-
 /// Returns whether the full symbol table of the file of `object` at `path` has LLVM's drain. `None` if the file
 /// cannot be read: it was deleted, or is the kernel's own.
-///
-/// For most files, this reads only the names of symbols: reading all symbols of all libraries of a HIP
-/// program takes longer than many such programs.
 fn defines_llvms_drain(object: &Object, path: &Path) -> Option<bool> {
     let file = File::open(path).ok()?;
-    if lacks_full_table(&file) {
+    // Most libraries are stripped, and a HIP program has dozens of them.
+    let Some(table) = FullTable::find(&file).ok()? else {
+        return Some(false);
+    };
+    let entry = table.places(ENTRY).ok()?;
+    if entry.is_empty() {
         return Some(false);
     }
-    let image: Box<dyn ElfImage> = Box::new(FilePart::whole(file).ok()?);
-    let cache = ReadCache::new(image);
-    let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
-    let sections = header.sections(LittleEndian, &cache).ok()?;
-    let symbols = sections.symbols(LittleEndian, &cache, SHT_SYMTAB).ok()?;
-    let names = sections.section(symbols.string_section()).ok();
-    let names = names.and_then(|names| names.data(LittleEndian, &cache).ok());
-    let names = names.unwrap_or_default();
-    // Some linkers store a name as the end of another. A mere reference has a name, too.
-    let may_define = |name: &CStr| memmem::find(names, name.to_bytes_with_nul()).is_some();
-    if !may_define(ENTRY) {
-        return Some(false);
-    }
+    let llvm_only = table.places(LLVM_ONLY).ok()?;
     // A copy of librocov without LLVM's drain, such as this library.
-    if !may_define(LLVM_ONLY) && object.defines(COPY).is_some() {
+    if llvm_only.is_empty() && object.defines(COPY).is_some() {
         return Some(false);
     }
-    let strings = StringTable::new(names, 0, names.len() as u64);
-    let [mut entry, mut llvm_only, mut copy] = [false; 3];
-    for symbol in symbols
-        .iter()
-        .filter(|symbol| !symbol.is_undefined(LittleEndian))
-    {
-        let Ok(name) = symbol.name(LittleEndian, strings) else {
-            continue;
+    let copy = table.places(COPY).ok()?;
+    let [entry, llvm_only, copy] = table.defined([&entry, &llvm_only, &copy]).ok()?;
+    Some(entry && (llvm_only || !copy))
+}
+
+/// The full symbol table of an ELF file. That of a large program has many megabytes, so it is read in pieces into one
+/// buffer, the names first: new memory for all of it would take longer than the search.
+struct FullTable<'a> {
+    file: &'a File,
+    symbols: Range<u64>,
+    names: Range<u64>,
+}
+
+impl<'a> FullTable<'a> {
+    /// Finds the table by the headers of the file. `None` if there is none.
+    fn find(file: &'a File) -> io::Result<Option<Self>> {
+        let mut header = [0; size_of::<FileHeader64<LittleEndian>>()];
+        file.read_exact_at(&mut header, 0)?;
+        if !header.starts_with(b"\x7fELF\x02\x01") {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let start = long(&header[0x28..]);
+        let mut count = u64::from(short(&header[0x3c..]));
+        if count == 0 && start != 0 {
+            // The field has no room for the number, which is in the first section header.
+            count = long(&section(file, start)?[0x20..]);
+        }
+        let place = |number: u64| start.saturating_add(number.saturating_mul(SECTION as u64));
+        let mut found = None;
+        each_piece(file, start..place(count), 0, |_, piece| {
+            let mut sections = piece.chunks_exact(SECTION);
+            let symbols = sections.find(|section| word(&section[4..]) == SHT_SYMTAB.0);
+            found = found
+                .take()
+                .or(symbols.map(|section| (contents(section), word(&section[0x28..]))));
+        })?;
+        let Some((symbols, names)) = found else {
+            return Ok(None);
         };
-        for (wanted, found) in [
-            (ENTRY, &mut entry),
-            (LLVM_ONLY, &mut llvm_only),
-            (COPY, &mut copy),
-        ] {
-            *found |= name == wanted.to_bytes();
+        let names = contents(&section(file, place(names.into()))?);
+        Ok(Some(Self {
+            file,
+            symbols,
+            names,
+        }))
+    }
+
+    /// Returns the places of a name among the names of symbols. Some linkers store a name as the end of another.
+    fn places(&self, name: &CStr) -> io::Result<Vec<u64>> {
+        let name = name.to_bytes_with_nul();
+        let mut places = Vec::new();
+        each_piece(
+            self.file,
+            self.names.clone(),
+            name.len() - 1,
+            |at, piece| {
+                places.extend(memmem::find_iter(piece, name).map(|place| at + place as u64));
+            },
+        )?;
+        Ok(places)
+    }
+
+    /// Returns for each of three lists of places whether the file defines a symbol with its name there. A mere reference
+    /// has a name, too.
+    fn defined(&self, names: [&[u64]; 3]) -> io::Result<[bool; 3]> {
+        let mut found = [false; 3];
+        each_piece(self.file, self.symbols.clone(), 0, |_, piece| {
+            for symbol in piece.chunks_exact(SYMBOL) {
+                let name = u64::from(word(symbol));
+                // 0 is the section of a symbol of another object.
+                if short(&symbol[6..]) != 0 {
+                    (found.iter_mut().zip(names))
+                        .for_each(|(found, places)| *found |= places.contains(&name));
+                }
+            }
+        })?;
+        Ok(found)
+    }
+}
+
+/// Hands a part of a file to `take`, piece by piece, each with its place in the part. A piece begins with the last
+/// `overlap` bytes of the one before.
+fn each_piece(
+    file: &File,
+    part: Range<u64>,
+    overlap: usize,
+    mut take: impl FnMut(u64, &[u8]),
+) -> io::Result<()> {
+    let mut at = part.start;
+    let left =
+        |at| usize::try_from(part.end.saturating_sub(at)).map_or(PIECE, |left| left.min(PIECE));
+    let mut room = vec![0; left(at)];
+    while left(at) > overlap {
+        let piece = &mut room[..left(at)];
+        file.read_exact_at(piece, at)?;
+        take(at - part.start, piece);
+        at += (piece.len() - overlap) as u64;
+    }
+    Ok(())
+}
+
+/// Reads the section header at a place in the file.
+fn section(file: &File, place: u64) -> io::Result<[u8; SECTION]> {
+    let mut section = [0; SECTION];
+    file.read_exact_at(&mut section, place)?;
+    Ok(section)
+}
+
+/// Returns the place of the contents of a section in the file.
+fn contents(section: &[u8]) -> Range<u64> {
+    let (start, len) = (long(&section[0x18..]), long(&section[0x20..]));
+    start..start.saturating_add(len)
+}
+
+fn short(bytes: &[u8]) -> u16 {
+    u16::from_le_bytes(*bytes.first_chunk().expect("2 bytes"))
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(*bytes.first_chunk().expect("4 bytes"))
+}
+
+fn long(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(*bytes.first_chunk().expect("8 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Makes an object file from assembly, whose string table starts with many other names.
+    fn object(assembly: &str) -> File {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let source = directory.path().join("names.s");
+        let others = (0..4_000).map(|number| format!("a_symbol_of_some_length_{number}: nop\n"));
+        let text: String = others.chain([assembly.to_owned()]).collect();
+        std::fs::write(&source, text).expect("a file can be written");
+        let object = directory.path().join("names.o");
+        let made = Command::new("cc")
+            .arg("-c")
+            .arg(&source)
+            .arg("-o")
+            .arg(&object)
+            .status();
+        assert!(made.expect("a C compiler").success());
+        File::open(object).expect("an object")
+    }
+
+    fn defined(file: &File, names: [&CStr; 3]) -> [bool; 3] {
+        let table = FullTable::find(file).expect("an ELF").expect("a table");
+        let places = names.map(|name| table.places(name).expect("names"));
+        let places = places.each_ref().map(Vec::as_slice);
+        table.defined(places).expect("symbols")
+    }
+
+    #[test]
+    fn a_table_of_many_pieces_has_the_definitions_that_nm_lists() {
+        let file = object("first: call second\n.globl third\nnot_third: nop\n");
+        let names = [c"first", c"second", c"third"];
+        assert_eq!(defined(&file, names), [true, false, false]);
+        // All names, some of which lie across two pieces.
+        for number in (0..4_000).step_by(7) {
+            let name = std::ffi::CString::new(format!("a_symbol_of_some_length_{number}"));
+            let name = name.expect("no NUL");
+            assert_eq!(
+                defined(&file, [&name, c"symbol_of", c"a"]),
+                [true, false, false]
+            );
         }
     }
-    Some(entry && (llvm_only || !copy))
+
+    #[test]
+    fn a_file_without_a_table_and_a_damaged_one_have_no_definitions() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let place = directory.path().join("library.so");
+        let link = ["-shared", "-s", "-x", "c", "/dev/null", "-o"];
+        let made = Command::new("cc").args(link).arg(&place).status();
+        assert!(made.expect("a C compiler").success());
+        let file = File::open(&place).expect("a library");
+        assert!(FullTable::find(&file).expect("an ELF").is_none());
+        let bytes = std::fs::read(&place).expect("bytes");
+        for len in (0..bytes.len()).step_by(61) {
+            std::fs::write(&place, &bytes[..len]).expect("a file can be written");
+            let file = File::open(&place).expect("a file");
+            assert!(FullTable::find(&file).is_err(), "{len}");
+        }
+    }
 }
