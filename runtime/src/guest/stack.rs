@@ -48,7 +48,7 @@ pub(crate) fn loader() -> Loader {
         }
         let found = of_callers.as_mut().unwrap_or(&mut of_all);
         if found.file.is_none()
-            && let Some(file) = files.at(call.address)
+            && let Some(file) = files.at(call.address, is_runtime)
         {
             match is_runtime(file) {
                 true => found.is_hip |= is_named(file, HIP),
@@ -80,7 +80,7 @@ pub(crate) fn is_runtimes_thread() -> bool {
         outermost
             // The C library starts threads.
             .find_map(|address| {
-                Some(files.at(address)?)
+                Some(files.at(address, is_runtime)?)
                     .filter(|file| !is_named(file, "libc.so"))
                     .map(is_runtime)
             })

@@ -93,7 +93,7 @@ pub(crate) fn part_at(address: usize) -> Option<(PathBuf, u64)> {
     let object = containing(address as *const c_void)?;
     let mut segments = object.segments.iter().zip(&object.offsets);
     let (segment, offset) = segments.find(|(segment, _)| segment.contains(&address))?;
-    let file = files().at(address)?.to_owned();
+    let file = files().at(address, |_| false)?.to_owned();
     Some((file, offset + (address - segment.start) as u64))
 }
 
@@ -125,8 +125,9 @@ pub(crate) fn files() -> MutexGuard<'static, Files> {
 }
 
 impl Files {
-    /// Returns the file of the object that contains `address`, as it is mapped.
-    pub(crate) fn at(&mut self, address: usize) -> Option<&Path> {
+    /// Returns the file of the object that contains `address`, as it is mapped, or the name of the object if that
+    /// `suffices`: the kernel takes long to list mappings.
+    pub(crate) fn at(&mut self, address: usize, suffices: fn(&Path) -> bool) -> Option<&Path> {
         let known = self
             .known
             .iter()
@@ -135,7 +136,11 @@ impl Files {
             Some(place) => place,
             None => {
                 let object = containing(address as *const c_void)?;
-                let file: Arc<Path> = object.mapped_file().into();
+                let name = object.path();
+                let file: Arc<Path> = match is_plain(&name) && suffices(&name) {
+                    true => name.into(),
+                    false => object.mapped_file().into(),
+                };
                 let place = object
                     .segments
                     .iter()
@@ -270,7 +275,7 @@ fn range_of(object: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> Range<usi
 pub(crate) fn executable_file() -> Option<PathBuf> {
     static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
     // Every load of a code object asks for it, and the kernel takes long for all mappings.
-    let file = FILE.get_or_init(|| executable().map(|executable| executable.mapped_file()));
+    let file = FILE.get_or_init(|| executable().map(|executable| executable.find_file()));
     file.clone()
 }
 
@@ -364,6 +369,11 @@ impl Object {
     /// Returns the file from which it was loaded, as it is mapped: not a link to it. `/proc/self/exe` is the dynamic
     /// linker if the program was started by naming that.
     pub(crate) fn mapped_file(&self) -> PathBuf {
+        let program = self.is_executable().then(executable_file).flatten();
+        program.unwrap_or_else(|| self.find_file())
+    }
+
+    fn find_file(&self) -> PathBuf {
         let file = self.start().and_then(Maps::find_file_at);
         file.unwrap_or_else(|| self.path())
     }
