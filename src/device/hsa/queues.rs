@@ -210,7 +210,7 @@ impl Queue {
             }
         };
         // The slot must be filled whatever happens now. Without a signal the barrier is empty.
-        let signal = api.signals.make(1);
+        let signal = api.signals.make_without_interrupt(1, self.agent);
         let packet = BarrierPacket {
             header: abi::BARRIER_HEADER,
             completion_signal: *signal.as_ref().unwrap_or(&0),

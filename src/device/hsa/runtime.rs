@@ -90,6 +90,20 @@ impl SignalApi {
         Ok(signal)
     }
 
+    /// Makes a signal with this value, for which only this agent may wait: the runtime then raises no interrupt at the end
+    /// of a packet, which would wake its threads. The host may look at the value. Returns the handle.
+    pub(super) fn make_without_interrupt(
+        &self,
+        value: i64,
+        agent: u64,
+    ) -> Result<u64, DeviceError> {
+        let mut signal = 0;
+        // SAFETY: the call reads a list of one agent, and writes the handle to `signal`.
+        let status = unsafe { (self.create)(value, 1, &raw const agent, &raw mut signal) };
+        check("hsa_signal_create", status)?;
+        Ok(signal)
+    }
+
     /// Sets a signal or a doorbell.
     ///
     /// # Safety
