@@ -93,12 +93,7 @@ fn link_new(path: &Path, contents: &[u8]) -> Option<bool> {
         let mut file = File::from(file);
         // The other way reports what fails.
         file.write_all(contents).map_err(|_| Errno::NOENT)?;
-        // By its number: before Linux 6.10, a link by the descriptor itself needs a right that few processes have.
-        let number = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
-        linkat(CWD, number, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|error| match error {
-            Errno::NOENT => Errno::PERM,
-            other => other,
-        })
+        link(&file, path)
     });
     match linked {
         Ok(()) => Some(true),
@@ -114,6 +109,28 @@ fn link_new(path: &Path, contents: &[u8]) -> Option<bool> {
             None
         }
     }
+}
+
+/// Gives a file without a name the name `path`.
+fn link(file: &File, path: &Path) -> Result<(), Errno> {
+    static IS_BY_NUMBER: AtomicBool = AtomicBool::new(false);
+    if !IS_BY_NUMBER.load(Ordering::Relaxed) {
+        match linkat(file, c"", CWD, path, AtFlags::EMPTY_PATH) {
+            Err(error) if error != Errno::EXIST => IS_BY_NUMBER.store(true, Ordering::Relaxed),
+            linked => return linked,
+        }
+    }
+    link_by_number(file, path)
+}
+
+/// Gives a file without a name the name `path`, as [`link`] does. Before Linux 6.10, a link by the descriptor itself needs a
+/// right that few processes have. This way takes longer, because the kernel finds the number in /proc.
+fn link_by_number(file: &File, path: &Path) -> Result<(), Errno> {
+    let number = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
+    linkat(CWD, number, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|error| match error {
+        Errno::NOENT => Errno::PERM,
+        other => other,
+    })
 }
 
 /// Writes `contents`, wholly or not at all, to a new file next to `path` with the process id in its name:

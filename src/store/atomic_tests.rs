@@ -56,6 +56,30 @@ fn a_file_gets_its_first_name_when_it_is_whole() {
     assert_eq!(link_new(&directory.path().join("none/x"), b"one"), None);
 }
 
+/// Both ways to name a file are taken, each by some kernels.
+#[test]
+fn a_file_is_named_by_itself_and_by_its_number() {
+    let directory = tempfile::tempdir().unwrap();
+    let flags = OFlags::TMPFILE | OFlags::WRONLY;
+    let unnamed = || open(directory.path(), flags, Mode::from_raw_mode(0o666)).map(File::from);
+    if unnamed().is_err() {
+        println!("not run: no files without a name here");
+        return;
+    }
+    for (name, link) in [
+        ("itself", link as fn(&File, &Path) -> Result<(), Errno>),
+        ("number", link_by_number),
+    ] {
+        let path = directory.path().join(name);
+        let mut file = unnamed().unwrap();
+        file.write_all(name.as_bytes()).unwrap();
+        link(&file, &path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), name);
+        assert_eq!(link(&unnamed().unwrap(), &path), Err(Errno::EXIST));
+        assert_eq!(fs::read_to_string(&path).unwrap(), name);
+    }
+}
+
 #[test]
 fn names_beside_are_free_ones() {
     let directory = tempfile::tempdir().unwrap();
