@@ -102,8 +102,17 @@ pub(crate) fn part_at(address: usize) -> Option<(PathBuf, u64)> {
 pub(crate) struct Files {
     /// The number of objects that were ever loaded, when `known` was empty.
     opened: u64,
-    /// The addresses of segments, and the file that is mapped there.
-    known: Vec<(Range<usize>, Arc<Path>)>,
+    known: Vec<KnownObject>,
+}
+
+/// An object that was asked for.
+#[derive(Debug)]
+struct KnownObject {
+    object: Object,
+    /// Its name, which may be that of a link.
+    name: PathBuf,
+    /// The file that is mapped, if a caller has needed it.
+    file: Option<PathBuf>,
 }
 
 /// Returns the files of objects. Each load of a code object asks for the callers, and the kernel takes long to list all
@@ -128,31 +137,25 @@ impl Files {
     /// Returns the file of the object that contains `address`, as it is mapped, or the name of the object if that
     /// `suffices`: the kernel takes long to list mappings.
     pub(crate) fn at(&mut self, address: usize, suffices: fn(&Path) -> bool) -> Option<&Path> {
-        let known = self
-            .known
-            .iter()
-            .position(|(segment, _)| segment.contains(&address));
+        let address = address as *const c_void;
+        let known = (self.known.iter()).position(|known| known.object.contains(address));
         let place = match known {
             Some(place) => place,
             None => {
-                let object = containing(address as *const c_void)?;
-                let name = object.path();
-                let file: Arc<Path> = match is_plain(&name) && suffices(&name) {
-                    true => name.into(),
-                    false => object.mapped_file().into(),
-                };
-                let place = object
-                    .segments
-                    .iter()
-                    .position(|segment| segment.contains(&address))?;
-                let place = self.known.len() + place;
-                let segments = object.segments.into_iter();
-                self.known
-                    .extend(segments.map(|segment| (segment, file.clone())));
-                place
+                let object = containing(address)?;
+                self.known.push(KnownObject {
+                    name: object.path(),
+                    file: None,
+                    object,
+                });
+                self.known.len() - 1
             }
         };
-        self.known.get(place).map(|(_, file)| &**file)
+        let KnownObject { object, name, file } = &mut self.known[place];
+        if is_plain(name) && suffices(name) {
+            return Some(name);
+        }
+        Some(file.get_or_insert_with(|| object.mapped_file()))
     }
 }
 
@@ -465,5 +468,33 @@ mod tests {
             // Another test may be reading the list of objects.
             std::mem::forget(opened);
         }
+    }
+    /// A caller that needs the file gets it, although another was content with the name, and the other way round.
+    #[test]
+    fn the_file_of_a_link_does_not_depend_on_earlier_questions() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let directory = directory.path().canonicalize().expect("a directory");
+        let [library, link] = ["libmapped.so", "liblink.so"].map(|name| directory.join(name));
+        let linked = Command::new("cc")
+            .args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"])
+            .arg(&library)
+            .status();
+        assert!(linked.expect("a C compiler").success());
+        std::os::unix::fs::symlink(&library, &link).expect("a link can be made");
+        // SAFETY: the library has no initialisers.
+        let opened = unsafe { libloading::Library::new(&link) }.expect("a library");
+        let object = all().into_iter().find(|object| object.path() == link);
+        let address = object.and_then(|object| object.start()).expect("an object");
+        {
+            let mut files = files();
+            let mut file = |suffices| files.at(address, suffices).map(Path::to_owned);
+            for _ in 0..2 {
+                assert_eq!(file(|_| true).as_ref(), Some(&link));
+                assert_eq!(file(|_| false).as_ref(), Some(&library));
+            }
+        }
+        assert_eq!(part_at(address), Some((library, 0)));
+        // Another test may be reading the list of objects.
+        std::mem::forget(opened);
     }
 }
