@@ -53,17 +53,6 @@ pub struct FilePart<F = File> {
     block_at: u64,
 }
 
-impl FilePart {
-    /// Creates a reader of all of `file`.
-    ///
-    /// # Errors
-    /// Fails if the size of the file cannot be read.
-    pub fn whole(file: File) -> io::Result<Self> {
-        let len = file.metadata()?.len();
-        Ok(Self::new(file, 0, len))
-    }
-}
-
 impl<F: ReadAt> FilePart<F> {
     /// Creates a reader of the `len` bytes of `file` that start at byte `start`.
     #[must_use]
@@ -206,6 +195,5 @@ mod tests {
         assert_eq!(part.read(&mut [0; 8]).expect("an end"), 0);
         let mut beyond = FilePart::new(open(), u64::MAX, 8);
         beyond.read(&mut [0; 8]).expect_err("no file is this long");
-        assert_eq!(FilePart::whole(open()).expect("a size").len, 100);
     }
 }
