@@ -278,7 +278,7 @@ impl QueueApi {
 
     /// Returns whether the barrier with this signal is reached.
     fn is_reached(&self, signal: u64) -> bool {
-        // SAFETY: the signal comes from `SignalApi::make` and is not destroyed.
+        // SAFETY: the signal comes from `SignalApi::make_without_interrupt` and is not destroyed.
         unsafe { (self.load_signal)(signal) == 0 }
     }
 }

@@ -116,7 +116,8 @@ impl SignalApi {
     /// Destroys a signal.
     ///
     /// # Safety
-    /// The signal comes from [`SignalApi::make`], was not destroyed, and no agent uses it any more.
+    /// The signal comes from [`SignalApi::make`] or [`SignalApi::make_without_interrupt`], was not destroyed, and no
+    /// agent uses it any more.
     pub(super) unsafe fn destroy(&self, signal: u64) {
         // SAFETY: the caller promises it.
         unsafe { (self.destroy)(signal) };
