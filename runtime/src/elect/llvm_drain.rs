@@ -13,8 +13,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use object::LittleEndian;
-use object::elf::{FileHeader64, SHT_SYMTAB, SectionHeader64, Sym64};
+use object::elf::{FileHeader64, SHN_UNDEF, SHT_SYMTAB};
+use object::{LittleEndian, pod};
 use rocov::settings::Drainer;
 use rocov::support::diagnostic::diagnostic;
 
@@ -36,9 +36,12 @@ const INTERCEPTORS: [&CStr; 3] = [
     c"hipModuleUnload",
     c"hipGraphLaunch_spt",
 ];
-/// The sizes of a section header and of a symbol in bytes.
-const SECTION: usize = size_of::<SectionHeader64<LittleEndian>>();
-const SYMBOL: usize = size_of::<Sym64<LittleEndian>>();
+/// A section header of an ELF file.
+type SectionHeader = object::elf::SectionHeader64<LittleEndian>;
+/// A symbol of an ELF file.
+type Symbol = object::elf::Sym64<LittleEndian>;
+/// The size of a section header in bytes.
+const SECTION: usize = size_of::<SectionHeader>();
 /// The most bytes that are read at once: a number of section headers, and a number of symbols.
 const PIECE: usize = 320 * 3 * SECTION;
 
@@ -204,20 +207,22 @@ impl<'a> FullTable<'a> {
         if !header.starts_with(b"\x7fELF\x02\x01") {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let start = long(&header[0x28..]);
-        let mut count = u64::from(short(&header[0x3c..]));
+        let (header, _) = pod::from_bytes::<FileHeader64<LittleEndian>>(&header)
+            .map_err(|()| io::ErrorKind::InvalidData)?;
+        let start = header.e_shoff.get(LittleEndian);
+        let mut count = u64::from(header.e_shnum.get(LittleEndian));
         if count == 0 && start != 0 {
             // The field has no room for the number, which is in the first section header.
-            count = long(&section(file, start)?[0x20..]);
+            count = section(file, start)?.sh_size.get(LittleEndian);
         }
         let place = |number: u64| start.saturating_add(number.saturating_mul(SECTION as u64));
         let mut found = None;
         each_piece(file, start..place(count), 0, |_, piece| {
-            let mut sections = piece.chunks_exact(SECTION);
-            let symbols = sections.find(|section| word(&section[4..]) == SHT_SYMTAB.0);
+            let mut sections = entries::<SectionHeader>(piece).iter();
+            let symbols = sections.find(|section| section.sh_type.get(LittleEndian) == SHT_SYMTAB);
             found = found
                 .take()
-                .or(symbols.map(|section| (contents(section), word(&section[0x28..]))));
+                .or(symbols.map(|section| (contents(section), section.sh_link.get(LittleEndian))));
         })?;
         let Some((symbols, names)) = found else {
             return Ok(None);
@@ -250,10 +255,9 @@ impl<'a> FullTable<'a> {
     fn defined(&self, names: [&[u64]; 3]) -> io::Result<[bool; 3]> {
         let mut found = [false; 3];
         each_piece(self.file, self.symbols.clone(), 0, |_, piece| {
-            for symbol in piece.chunks_exact(SYMBOL) {
-                let name = u64::from(word(symbol));
-                // 0 is the section of a symbol of another object.
-                if short(&symbol[6..]) != 0 {
+            for symbol in entries::<Symbol>(piece) {
+                let name = u64::from(symbol.st_name.get(LittleEndian));
+                if symbol.st_shndx.get(LittleEndian) != SHN_UNDEF {
                     (found.iter_mut().zip(names))
                         .for_each(|(found, places)| *found |= places.contains(&name));
                 }
@@ -284,29 +288,24 @@ fn each_piece(
     Ok(())
 }
 
+/// Returns the complete entries of a table in a piece of it.
+fn entries<T: pod::Pod>(piece: &[u8]) -> &[T] {
+    let entries = pod::slice_from_bytes(piece, piece.len() / size_of::<T>());
+    entries.map_or(&[], |(entries, _)| entries)
+}
+
 /// Reads the section header at a place in the file.
-fn section(file: &File, place: u64) -> io::Result<[u8; SECTION]> {
-    let mut section = [0; SECTION];
-    file.read_exact_at(&mut section, place)?;
-    Ok(section)
+fn section(file: &File, place: u64) -> io::Result<SectionHeader> {
+    let mut bytes = [0; SECTION];
+    file.read_exact_at(&mut bytes, place)?;
+    let section = pod::from_bytes(&bytes).map_err(|()| io::ErrorKind::InvalidData)?;
+    Ok(*section.0)
 }
 
 /// Returns the place of the contents of a section in the file.
-fn contents(section: &[u8]) -> Range<u64> {
-    let (start, len) = (long(&section[0x18..]), long(&section[0x20..]));
-    start..start.saturating_add(len)
-}
-
-fn short(bytes: &[u8]) -> u16 {
-    u16::from_le_bytes(*bytes.first_chunk().expect("2 bytes"))
-}
-
-fn word(bytes: &[u8]) -> u32 {
-    u32::from_le_bytes(*bytes.first_chunk().expect("4 bytes"))
-}
-
-fn long(bytes: &[u8]) -> u64 {
-    u64::from_le_bytes(*bytes.first_chunk().expect("8 bytes"))
+fn contents(section: &SectionHeader) -> Range<u64> {
+    let start = section.sh_offset.get(LittleEndian);
+    start..start.saturating_add(section.sh_size.get(LittleEndian))
 }
 
 #[cfg(test)]
