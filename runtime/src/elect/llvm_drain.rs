@@ -210,8 +210,14 @@ impl<'a> FullTable<'a> {
         let (header, _) = pod::from_bytes::<FileHeader64<LittleEndian>>(&header)
             .map_err(|()| io::ErrorKind::InvalidData)?;
         let start = header.e_shoff.get(LittleEndian);
+        if start == 0 {
+            return Ok(None);
+        }
+        if usize::from(header.e_shentsize.get(LittleEndian)) != SECTION {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         let mut count = u64::from(header.e_shnum.get(LittleEndian));
-        if count == 0 && start != 0 {
+        if count == 0 {
             // The field has no room for the number, which is in the first section header.
             count = section(file, start)?.sh_size.get(LittleEndian);
         }
@@ -312,6 +318,8 @@ fn contents(section: &SectionHeader) -> Range<u64> {
 mod tests {
     use std::process::Command;
 
+    use object::elf::{PF_W, ProgramHeader64};
+
     use super::*;
 
     /// Makes an object file from assembly, whose string table starts with many other names.
@@ -370,5 +378,27 @@ mod tests {
             let file = File::open(&place).expect("a file");
             assert!(FullTable::find(&file).is_err(), "{len}");
         }
+        let changed = |change: fn(&mut FileHeader64<LittleEndian>)| {
+            let mut bytes = bytes.clone();
+            let (header, rest) = pod::from_bytes_mut(&mut bytes).expect("a header");
+            change(header);
+            // A reader of section headers at the start of the file takes this program header for a symbol table.
+            let (segment, _) = pod::from_bytes_mut::<ProgramHeader64<LittleEndian>>(rest)
+                .expect("program headers");
+            segment.p_flags.set(LittleEndian, PF_W);
+            std::fs::write(&place, bytes).expect("a file can be written");
+            let file = File::open(&place).expect("a file");
+            FullTable::find(&file).map(|table| table.is_some())
+        };
+        let damages: [fn(&mut FileHeader64<LittleEndian>); 3] = [
+            |header| header.e_shentsize.set(LittleEndian, 128),
+            |header| header.e_shentsize.set(LittleEndian, 0),
+            |header| header.e_shoff.set(LittleEndian, 1 << 40),
+        ];
+        for damage in damages {
+            changed(damage).expect_err("no section headers");
+        }
+        let without = |header: &mut FileHeader64<_>| header.e_shoff.set(LittleEndian, 0);
+        assert!(!changed(without).expect("an ELF"));
     }
 }
