@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 /// library loads GPU code in a constructor holds this lock.
 ///
 /// # Errors
-/// Returns the error number of `pthread_create`: EAGAIN if there are too many threads.
+/// Fails if there are too many threads, or too little memory: the error number is that of `pthread_create`.
 ///
 /// # Safety
 /// `run` may be called with `argument` on another thread, and does not unwind.

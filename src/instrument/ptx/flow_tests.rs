@@ -79,7 +79,7 @@ struct Run<'text> {
     registers: HashMap<&'text str, u64>,
     /// The runs of each label's instruction.
     marks: HashMap<u64, u64>,
-    /// What it adds to memory before calls that may end it, by the number of the counter.
+    /// The sums of what it adds to memory before calls that may end it, by the number of the counter.
     early: HashMap<usize, u64>,
     /// The line that comes next.
     at: usize,
