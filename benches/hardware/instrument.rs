@@ -133,10 +133,11 @@ impl Pack {
                     "-Wno-unknown-cuda-version",
                 ])
                 .arguments(drain.flags(clang(), way))
-                .arguments([format!("-L{}/lib", self.cuda.display())])
-                .arguments(["-lcudart_static", "-ldl", "-lrt", "-lpthread"]);
+                .arguments([format!("-L{}/lib", self.cuda.display())]);
             let made = with_short_paths(program)
                 .source(source("instrument/decode.cu"))
+                // After the source, whose references they resolve.
+                .arguments(["-lcudart_static", "-ldl", "-lrt", "-lpthread"])
                 .output(&format!("decode.{name}"));
             fs::copy(made, folder.join(name)).expect("a file can be copied");
         }
