@@ -6,7 +6,7 @@ use crate::format::codeobject::cuda;
 const ABI_VERSION_3: u8 = 1;
 
 /// Processors by the low byte of `e_flags` (`EF_AMDGPU_MACH`).
-const PROCESSORS: [(u8, &str); 55] = [
+const PROCESSORS: [(u8, &str); 56] = [
     (0x20, "gfx600"),
     (0x21, "gfx601"),
     (0x22, "gfx700"),
@@ -61,11 +61,12 @@ const PROCESSORS: [(u8, &str); 55] = [
     (0x58, "gfx1153"),
     (0x59, "gfx12-generic"),
     (0x5a, "gfx1251"),
+    (0x5b, "gfx12-5-generic"),
     (0x5f, "gfx9-4-generic"),
 ];
 
 /// Generic processors, each with the processors that run its code (LLVM's AMDGPUUsage, "Generic processors").
-const GENERIC: [(&str, &[&str]); 6] = [
+const GENERIC: [(&str, &[&str]); 7] = [
     (
         "gfx9-generic",
         &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"],
@@ -88,6 +89,7 @@ const GENERIC: [(&str, &[&str]); 6] = [
         ],
     ),
     ("gfx12-generic", &["gfx1200", "gfx1201"]),
+    ("gfx12-5-generic", &["gfx1250", "gfx1251"]),
 ];
 
 /// Returns whether a loader takes code for `target`, such as `gfx90a:xnack-`, for an agent with the
