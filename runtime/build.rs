@@ -5,8 +5,8 @@
 //! loading librocov. The unwinder is linked whole and ahead of the standard library's own `-lgcc_s`,
 //! which is then not needed and not recorded (`--as-needed`).
 //!
-//! GNU ld links it: lld, which rustc takes by default, keeps the exception tables of functions that it leaves out. They are
-//! 61 KB of librocov.so.
+//! GNU ld links it, where there is one: lld, which rustc takes by default, keeps the exception tables of functions that it
+//! leaves out. They are 61 KB of librocov.so.
 
 use std::process::Command;
 
@@ -17,7 +17,9 @@ fn main() {
     if linker.contains("zigcc") {
         return;
     }
-    println!("cargo::rustc-link-arg-cdylib=-fuse-ld=bfd");
+    if Command::new("ld.bfd").arg("--version").output().is_ok() {
+        println!("cargo::rustc-link-arg-cdylib=-fuse-ld=bfd");
+    }
     let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".into());
     let output = Command::new(&compiler)
         .arg("-print-file-name=libgcc_eh.a")
