@@ -1,8 +1,8 @@
 //! Results on disk: an entry for each cubin that was made, and for each PTX that the driver refuses.
 //!
 //! An entry is named for everything that it depends on, and ends with a hash of its contents. So a damaged entry is made
-//! again. The contents come first: code may take more than a gigabyte, and none of it is copied. Entries appear wholly or not at all, so several processes may write one at a time. A cache that cannot be written
-//! is no failure.
+//! again. The contents come first: code may take more than a gigabyte, and none of it is copied. Entries appear wholly or
+//! not at all, so several processes may write one at a time. A cache that cannot be written is no failure.
 //!
 //! | bytes | field |
 //! |---|---|

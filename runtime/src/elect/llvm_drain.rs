@@ -383,7 +383,7 @@ mod tests {
             let mut bytes = bytes.clone();
             let (header, rest) = pod::from_bytes_mut(&mut bytes).expect("a header");
             change(header);
-            // A reader of section headers at the start of the file takes this program header for a symbol table.
+            // This program header looks like a symbol table if section headers are read at the start of the file.
             let (segment, _) = pod::from_bytes_mut::<ProgramHeader64<LittleEndian>>(rest)
                 .expect("program headers");
             segment.p_flags.set(LittleEndian, PF_W);

@@ -469,6 +469,7 @@ mod tests {
             std::mem::forget(opened);
         }
     }
+
     /// A caller that needs the file gets it, although another was content with the name, and the other way round.
     #[test]
     fn the_file_of_a_link_does_not_depend_on_earlier_questions() {

@@ -184,9 +184,10 @@ def gfx11_flat_probes(segment):
 
 
 # The encodings of scalar instructions and the 32-bit ones of vector instructions have the layout of
-# gfx9.
-GFX11 = {name: GFX9[name] for name in (
+# gfx9 on RDNA.
+RDNA = {name: GFX9[name] for name in (
     "SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "VOP2", "VOP1", "VOPC")}
+GFX11 = dict(RDNA)
 GFX11.update({
     "SMEM": (256, [
         lambda op: (0xF4000000 | op << 18 | 8 << 6 | 2, GFX11_NULL << 25 | 0x10),
@@ -281,9 +282,8 @@ def image_probe(mask, dim, sampler, addresses=0, first=4):
                        first | 8 << 8 | 2 << 16 | sampler << 21)
 
 
-# Scalar instructions and the 32-bit ones of vectors have the layout of gfx9; VOP3 and VOP3P have that of gfx11.
-GFX10 = {name: GFX9[name] for name in (
-    "SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "VOP2", "VOP1", "VOPC")}
+# VOP3 and VOP3P have the layout of gfx11.
+GFX10 = dict(RDNA)
 GFX10.update({
     "SMEM": (256, [
         lambda op: (0xF4000000 | op << 18 | 8 << 6 | 2, GFX10_NULL << 25 | 0x10),
