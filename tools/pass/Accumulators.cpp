@@ -20,6 +20,7 @@
 
 #include "Accumulators.h"
 
+#include "Cycles.h"
 #include "GpuTarget.h"
 #include "Returning.h"
 #include "Votes.h"
@@ -28,7 +29,6 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/Analysis/CycleAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -176,7 +176,7 @@ public:
   /// each turn. Null if there is none.
   BasicBlock *beforeLoops(BasicBlock *Block) {
     BasicBlock *Outermost = nullptr;
-    for (const Cycle *C = Cycles.getCycle(Block); C; C = C->getParentCycle()) {
+    for (CyclePtr C = cycleAround(Cycles, Block); C; C = C->getParentCycle()) {
       auto *Header = Dominators.getNode(C->getHeader());
       if (!C->isReducible() || !Header || !Header->getIDom() ||
           !hasSameLanes(Header->getIDom()->getBlock(), Block))
@@ -272,12 +272,12 @@ void CountedFunction::splitAtEnds(const Returning &Comes) {
 
 /// The most turns of \p C each time that it is entered, if there is a bound
 /// that is known on entry: how often its header runs, or else any other block.
-static std::optional<uint64_t> maxTurns(const Cycle &C, LoopFacts Facts,
+static std::optional<uint64_t> maxTurns(CyclePtr C, LoopFacts Facts,
                                         bool OfHeader = true) {
-  if (!Facts.Loops || !C.isReducible())
+  if (!Facts.Loops || !C->isReducible())
     return std::nullopt;
-  Loop *L = Facts.Loops->getLoopFor(C.getHeader());
-  if (!L || L->getHeader() != C.getHeader())
+  Loop *L = Facts.Loops->getLoopFor(C->getHeader());
+  if (!L || L->getHeader() != C->getHeader())
     return std::nullopt;
   const SCEV *Max = Facts.Evolution->getSymbolicMaxBackedgeTakenCount(L);
   if (isa<SCEVCouldNotCompute>(Max))
@@ -298,10 +298,10 @@ static std::optional<uint64_t> maxTurns(const Cycle &C, LoopFacts Facts,
 
 /// The most runs of a block in \p C until the counts go to memory, at the latest
 /// after MaxTurns turns of a loop without a bound.
-static uint64_t maxRuns(const Cycle *C, LoopFacts Facts, bool OfHeader) {
+static uint64_t maxRuns(CyclePtr C, LoopFacts Facts, bool OfHeader) {
   uint64_t Most = 1;
   for (; C; C = C->getParentCycle()) {
-    auto Turns = maxTurns(*C, Facts, OfHeader);
+    auto Turns = maxTurns(C, Facts, OfHeader);
     Most = SaturatingMultiply(Most, Turns.value_or(MaxTurns));
     if (!Turns)
       break;
@@ -311,27 +311,27 @@ static uint64_t maxRuns(const Cycle *C, LoopFacts Facts, bool OfHeader) {
 }
 
 /// Returns whether \p C and all cycles around it have a bound.
-static bool areBounded(const Cycle *C, LoopFacts Facts) {
+static bool areBounded(CyclePtr C, LoopFacts Facts) {
   for (; C; C = C->getParentCycle())
-    if (!maxTurns(*C, Facts))
+    if (!maxTurns(C, Facts))
       return false;
   return true;
 }
 
 /// Returns whether the runs of \p Block, which leaves its loop, may be one more
 /// than those of the other blocks.
-static bool isLeavingHeader(const BasicBlock *Block, const Cycle &C) {
-  return C.getHeader() == Block && any_of(successors(Block), [&](auto *Next) {
-           return !C.contains(Next);
+static bool isLeavingHeader(const BasicBlock *Block, CyclePtr C) {
+  return C->getHeader() == Block && any_of(successors(Block), [&](auto *Next) {
+           return !C->contains(Next);
          });
 }
 
 /// All cycles, each before those in it.
-static SmallVector<const Cycle *, 8> allCycles(const CycleInfo &Cycles) {
-  SmallVector<const Cycle *, 8> All(Cycles.toplevel_begin(),
-                                    Cycles.toplevel_end());
+static SmallVector<CyclePtr, 8> allCycles(const CycleInfo &Cycles) {
+  SmallVector<CyclePtr, 8> All;
+  appendOutermost(Cycles, All);
   for (unsigned I = 0; I != All.size(); ++I)
-    All.append(All[I]->child_begin(), All[I]->child_end());
+    appendChildren(All[I], All);
   return All;
 }
 
@@ -403,7 +403,7 @@ private:
   void addToCounters(Instruction *Before, ArrayRef<LaneCount> Counts);
   void countInVariable(Accumulator &It);
   Value *count(IRBuilderBase &B, const Accumulator &It);
-  bool losesLanes(const Cycle *C) const;
+  bool losesLanes(CyclePtr C) const;
   void unifyReturns();
   void flush(Instruction *Before, bool Reset);
   void flushInLoops();
@@ -487,14 +487,14 @@ void Accumulation::chooseWidth(Accumulator &It, const CycleInfo &Cycles) const {
     KnownBits Known = computeKnownBits(It.Step, F.getParent()->getDataLayout());
     Most = Known.getMaxValue().getLimitedValue();
   }
-  if (const Cycle *C = Cycles.getCycle(It.Block)) {
+  if (CyclePtr C = cycleAround(Cycles, It.Block)) {
     It.Depth = C->getDepth();
     bool OfHeader = C->getHeader() == It.Block;
     Most = SaturatingMultiply(Most, maxRuns(C, Facts, OfHeader));
     // An accumulator of one bit is set, not added to.
     Most = std::max<uint64_t>(Most, 2);
     // A later run may find a bound of 2^32: see dropBoundedTurns().
-    if (isLeavingHeader(It.Block, *C) && !areBounded(C, Facts))
+    if (isLeavingHeader(It.Block, C) && !areBounded(C, Facts))
       Most = UINT64_MAX;
   }
   It.Width = Most <= 1            ? Type::getInt1Ty(Context)
@@ -548,7 +548,7 @@ void Accumulation::findMeets() {
   DominatorTree Dominators(F);
   PostDominatorTree PostDominators(F);
   for (Accumulator &It : Accumulators) {
-    const Cycle *C = Cycles.getCycle(It.Block);
+    CyclePtr C = cycleAround(Cycles, It.Block);
     if (!C || It.isBit() || It.Step || !onlyComputes(*It.Block, It.Full))
       continue;
     auto *Node = PostDominators.getNode(It.Block);
@@ -559,7 +559,7 @@ void Accumulation::findMeets() {
       continue;
     // Within a turn, and without a loop between, which may take long.
     auto IsBetween = [&](BasicBlock *Block) {
-      return Cycles.getCycle(Block) == C && Block != C->getHeader();
+      return cycleAround(Cycles, Block) == C && Block != C->getHeader();
     };
     SmallSetVector<BasicBlock *, 8> Way;
     Way.insert(It.Block);
@@ -688,7 +688,7 @@ AllocaInst *Accumulation::makeVariable(Type *Width, bool OfLane) {
 }
 
 /// Returns whether lanes leave \p C, or a cycle around it, before others do.
-bool Accumulation::losesLanes(const Cycle *C) const {
+bool Accumulation::losesLanes(CyclePtr C) const {
   if (!Known || !Target.hasWriteLane())
     return false;
   for (; C; C = C->getParentCycle()) {
@@ -862,10 +862,10 @@ static BasicBlock *dueBlock(CallInst *Mark) {
 
 /// The instruction before which each turn of \p C passes: at the end of its only
 /// latch, so that later passes can rotate the loop, or in its header.
-static Instruction *turningPoint(const Cycle &C) {
-  BasicBlock *Header = C.getHeader(), *Latch = nullptr;
+static Instruction *turningPoint(CyclePtr C) {
+  BasicBlock *Header = C->getHeader(), *Latch = nullptr;
   for (BasicBlock *Block : predecessors(Header)) {
-    if (!C.contains(Block))
+    if (!C->contains(Block))
       continue;
     if (Latch && Latch != Block)
       return &*Header->getFirstInsertionPt();
@@ -882,15 +882,15 @@ static Instruction *turningPoint(const Cycle &C) {
 /// Finds the loops without a bound. An earlier run of this pass has marked the
 /// turns of some.
 void Accumulation::findLoops(const CycleInfo &Cycles) {
-  SmallPtrSet<const Cycle *, 4> Marked;
+  SmallVector<CyclePtr, 4> Marked;
   for (CallInst *Mark : findTurns(F))
     if (BasicBlock *Due = dueBlock(Mark)) {
       DueBlocks.insert(Due);
-      Marked.insert(Cycles.getCycle(Mark->getParent()));
+      Marked.push_back(cycleAround(Cycles, Mark->getParent()));
     }
-  for (const Cycle *C : allCycles(Cycles))
-    if (!Marked.contains(C) && !maxTurns(*C, Facts))
-      Unmarked.push_back(turningPoint(*C));
+  for (CyclePtr C : allCycles(Cycles))
+    if (!is_contained(Marked, C) && !maxTurns(C, Facts))
+      Unmarked.push_back(turningPoint(C));
 }
 
 /// Lets the counts go to memory in the turns of loops that are due.
@@ -913,7 +913,7 @@ void Accumulation::run() {
   gather();
   for (Accumulator &It : Accumulators) {
     chooseWidth(It, Cycles);
-    It.LosesLanes = losesLanes(Cycles.getCycle(It.Block));
+    It.LosesLanes = losesLanes(cycleAround(Cycles, It.Block));
   }
   findDirect();
   unifyReturns();
@@ -943,19 +943,19 @@ bool dropBoundedTurns(Function &F, LoopFacts Facts) {
   CycleInfo Cycles;
   Cycles.compute(F);
   // Numbers of 32 bits must not overflow without the turns that are due.
-  auto IsBounded = [&](const Cycle *C) {
-    SmallVector<const Cycle *, 4> Left = {C};
+  auto IsBounded = [&](CyclePtr C) {
+    SmallVector<CyclePtr, 4> Left = {C};
     for (unsigned I = 0; I != Left.size(); ++I) {
-      if (!maxTurns(*Left[I], Facts) ||
+      if (!maxTurns(Left[I], Facts) ||
           maxRuns(Left[I], Facts, /*OfHeader=*/false) > UINT32_MAX)
         return false;
-      Left.append(Left[I]->child_begin(), Left[I]->child_end());
+      appendChildren(Left[I], Left);
     }
     return true;
   };
   bool Dropped = false;
   for (CallInst *Mark : findTurns(F)) {
-    const Cycle *C = Cycles.getCycle(Mark->getParent());
+    CyclePtr C = cycleAround(Cycles, Mark->getParent());
     if (C && !IsBounded(C))
       continue;
     Mark->replaceAllUsesWith(ConstantInt::getFalse(F.getContext()));

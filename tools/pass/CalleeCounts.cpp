@@ -17,6 +17,7 @@
 
 #include "CalleeCounts.h"
 
+#include "Cycles.h"
 #include "Flush.h"
 #include "Returning.h"
 
@@ -25,7 +26,6 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/CallGraph.h"
-#include "llvm/Analysis/CycleAnalysis.h"
 #include "llvm/Analysis/UniformityAnalysis.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
@@ -175,7 +175,7 @@ bool ReturningCounts::fitsIn(Function &Caller) const {
   Cycles.compute(Caller);
   unsigned Bits = 0, Numbers = 0;
   auto Add = [&](const BasicBlock *Block, unsigned Values) {
-    (Cycles.getCycle(Block) ? Numbers : Bits) += Values;
+    (cycleAround(Cycles, Block) ? Numbers : Bits) += Values;
   };
   SmallPtrSet<BasicBlock *, 16> Blocks;
   for (const CounterUpdate &Update : findCounterUpdates(Caller)) {

@@ -63,6 +63,14 @@ namespace rocov {
 
 namespace {
 
+#if LLVM_VERSION_MAJOR >= 23
+template <typename Pass> using RequiredPass = RequiredPassInfoMixin<Pass>;
+#else
+template <typename Pass> struct RequiredPass : PassInfoMixin<Pass> {
+  static bool isRequired() { return true; }
+};
+#endif
+
 /// Ends the compiler if it is of another LLVM than this plugin: it would crash
 /// later. LLVM keeps its C++ interface within a minor release. Until here, the
 /// plugin refers to nothing that a later LLVM lacks.
@@ -113,14 +121,12 @@ std::vector<CountedFunction> countedFunctions(Module &M,
 }
 
 /// Gives counters names for the CUDA driver.
-class DriverNamesPass : public PassInfoMixin<DriverNamesPass> {
+class DriverNamesPass : public RequiredPass<DriverNamesPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
     nameForDriver(M);
     return PreservedAnalyses::none();
   }
-
-  static bool isRequired() { return true; }
 };
 
 /// Turns the counts into registers, and those of loops into expressions. Also
@@ -146,7 +152,7 @@ FunctionPassManager promotion() {
 /// Runs before most optimisations. Lanes count in registers, and marks stand for
 /// the additions to counters: atomic additions would stop many optimisations,
 /// and hide how often a loop runs.
-class EarlyPass : public PassInfoMixin<EarlyPass> {
+class EarlyPass : public RequiredPass<EarlyPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
     std::unique_ptr<GpuTarget> Target = GpuTarget::of(M);
@@ -170,12 +176,10 @@ public:
     }
     return PreservedAnalyses::none();
   }
-
-  static bool isRequired() { return true; }
 };
 
 /// Runs after the inliner. Waves add to the copies of their units.
-class CopiesPass : public PassInfoMixin<CopiesPass> {
+class CopiesPass : public RequiredPass<CopiesPass> {
 public:
   explicit CopiesPass(bool Optimised) : Optimised(Optimised) {}
 
@@ -224,14 +228,12 @@ public:
     return PreservedAnalyses::none();
   }
 
-  static bool isRequired() { return true; }
-
 private:
   bool Optimised;
 };
 
 /// Runs after the promotion of the counts.
-class VotesPass : public PassInfoMixin<VotesPass> {
+class VotesPass : public RequiredPass<VotesPass> {
 public:
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
     if (!moveVotes(F))
@@ -240,8 +242,6 @@ public:
     Kept.preserveSet<CFGAnalyses>();
     return Kept;
   }
-
-  static bool isRequired() { return true; }
 };
 
 void addEarly(ModulePassManager &Passes, OptimizationLevel Level) {

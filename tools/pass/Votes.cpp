@@ -6,9 +6,10 @@
 
 #include "Votes.h"
 
+#include "Cycles.h"
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/Analysis/CycleAnalysis.h"
 #include "llvm/Analysis/PostDominators.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
@@ -32,8 +33,8 @@ void markVote(Value *Vote) {
 static bool meetOnce(BasicBlock *To, BasicBlock *From, const CycleInfo &Cycles,
                      const DominatorTree &Dominators,
                      const PostDominatorTree &PostDominators) {
-  const Cycle *C = Cycles.getCycle(From);
-  if (Cycles.getCycle(To) != C || !Dominators.dominates(To, From) ||
+  CyclePtr C = cycleAround(Cycles, From);
+  if (cycleAround(Cycles, To) != C || !Dominators.dominates(To, From) ||
       !PostDominators.dominates(From, To))
     return false;
   // Not by way of another turn.
