@@ -213,13 +213,19 @@ impl<'a> Snapshot<'a> {
             Ok(version)
         });
         let snapshot = match accepted {
-            Ok(version) => Snapshot::Known(KnownSnapshot {
-                version,
-                records: check_records(&sections.data, &sections.counters, &ranges, &version),
-                sections,
-                copies,
-                names_address: ranges.names.start.wrapping_sub(load.load_delta),
-            }),
+            Ok(version) => {
+                let records = check_records(&sections.data, &sections.counters, &ranges, &version);
+                if !records.have_uniform {
+                    sections.uniform = Cow::default();
+                }
+                Snapshot::Known(KnownSnapshot {
+                    version,
+                    records,
+                    sections,
+                    copies,
+                    names_address: ranges.names.start.wrapping_sub(load.load_delta),
+                })
+            }
             Err(error) => Snapshot::Unreadable(save(load, word, &ranges, &sections), error),
         };
         Ok((snapshot, errors))

@@ -92,6 +92,8 @@ pub struct CheckedRecords {
     /// sections. Fields that are only valid on the device (addresses of functions, value profiling) are
     /// cleared.
     pub bytes: Vec<u8>,
+    /// True if the records have uniform counters: all of them, or the profile claims none.
+    pub have_uniform: bool,
     /// The first bad records, [`MAX_DEFECTS`] at most.
     pub defects: Vec<RecordDefect>,
     /// The number of further bad records.
@@ -119,6 +121,9 @@ impl CheckedRecords {
 /// A bad record is left out. LLVM's own drain zeroes it in place, but that would cost all the others:
 /// `llvm-profdata` rejects a profile with a record of no counters ("number of counters is zero").
 ///
+/// Units with and without uniform counters can be linked into one code object. If a record has none, those of the
+/// others are left out, because a profile has them for each record or for none.
+///
 /// A record that repeats another is no defect: the units of one code object (`-fgpu-rdc`) share the counters
 /// of a function that several of them have, and clang 15 gives each unit a record of it.
 #[must_use]
@@ -130,10 +135,20 @@ pub fn check_records(
 ) -> CheckedRecords {
     let layout = version.layout().record;
     let mut claims = Vec::with_capacity(records.len() / layout.bytes as usize);
-    let mut checked = CheckedRecords::default();
+    let mut checked = CheckedRecords {
+        have_uniform: have_uniform(records, ranges, &layout),
+        ..CheckedRecords::default()
+    };
     for (index, record) in records.chunks_exact(layout.bytes as usize).enumerate() {
         let address = ranges.data.start.wrapping_add(index as u64 * layout.bytes);
-        let claim = Claim::new(index, record, address, ranges, version);
+        let claim = Claim::new(
+            index,
+            record,
+            address,
+            ranges,
+            version,
+            checked.have_uniform,
+        );
         match claim.and_then(|claim| claim.with_sane(counters, version)) {
             Ok(claim) => claims.push(claim),
             Err(kind) => checked.leave_out(index, record, kind),
@@ -158,6 +173,19 @@ pub fn check_records(
         claim.write(&mut checked.bytes[at..], &layout);
     }
     checked
+}
+
+/// Returns whether all records point to uniform counters. Those without any counters do not matter.
+fn have_uniform(records: &[u8], ranges: &SectionRanges, layout: &RecordLayout) -> bool {
+    let Some(field) = layout.uniform_ptr else {
+        return false;
+    };
+    let mut records = records.chunks_exact(layout.bytes as usize);
+    ranges.uniform.len > 0
+        && records.all(|record| {
+            let has_counters = record[layout.num_counters..][..4] != [0; 4];
+            !has_counters || record[field..][..8] != [0; 8]
+        })
 }
 
 /// The earlier claim in the counters section that each claim overlaps, if any.
@@ -210,6 +238,7 @@ impl Claim {
         address: u64,
         ranges: &SectionRanges,
         version: &Version,
+        has_uniform: bool,
     ) -> Result<Self, DefectKind> {
         let layout = version.layout().record;
         let number = u64::from(LittleEndian::read_u32(&record[layout.num_counters..]));
@@ -218,17 +247,11 @@ impl Claim {
         }
         // These products cannot overflow: a u32 times 8.
         let counters_len = number * version.counter_bytes();
-        let uniform_len = number * Version::UNIFORM_COUNTER_BYTES;
+        let uniform_len = u64::from(has_uniform) * number * Version::UNIFORM_COUNTER_BYTES;
         let bitmap_len = u64::from(layout.bitmap_bytes(record));
         let within = |section, field: Option<usize>, len: u64, range: DeviceRange| match field {
             Some(field) if len > 0 => place(record, address, field, section, len, range),
             _ => Ok(0),
-        };
-        // If the compiler does not count waves, this section is empty.
-        let uniform_len = if ranges.uniform.len == 0 {
-            0
-        } else {
-            uniform_len
         };
         Ok(Self {
             index,

@@ -173,6 +173,37 @@ fn claims_end_where_sections_do() {
 }
 
 #[test]
+fn all_records_have_uniform_counters_or_none() {
+    let version = Version::from_word(11).unwrap();
+    let layout = version.layout().record;
+    let wanted = [
+        at(0, 2),
+        Wanted {
+            uniform: 16,
+            ..at(16, 2)
+        },
+        at(0, 0),
+    ];
+    let mut records = records(&wanted, &version);
+    let ranges = ranges(wanted.len(), &version, COUNTERS_LEN);
+    let places = |records: &[u8]| {
+        let found = check_records(records, &[0; COUNTERS_LEN as usize], &ranges, &version);
+        assert_eq!(kinds(&found), [(2, DefectKind::Empty)]);
+        let records = found.bytes.chunks_exact(layout.bytes as usize);
+        let place = |record: &[u8]| LittleEndian::read_u64(&record[layout.uniform_ptr.unwrap()..]);
+        (found.have_uniform, records.map(place).collect::<Vec<_>>())
+    };
+    let mut drop_uniform = |record: usize| {
+        let field = record * layout.bytes as usize + layout.uniform_ptr.unwrap();
+        records[field..field + 8].fill(0);
+        places(&records)
+    };
+    // The last record has no counters at all.
+    assert_eq!(drop_uniform(2), (true, vec![0, 16]));
+    assert_eq!(drop_uniform(0), (false, vec![0, 0]));
+}
+
+#[test]
 fn counters_are_of_one_record() {
     let shared = |start, with| DefectKind::Shared { start, with };
     // One after the other, in any order.

@@ -36,21 +36,25 @@ impl FunctionCounts {
     }
 
     /// Adds the counts of another run of the function, as [`Counts::add`](super::Counts::add) does. But
-    /// counters of single bytes add up, as in llvm-profdata.
+    /// counters of single bytes add up, as in llvm-profdata. The sum has uniform counters if both have them.
     ///
     /// # Errors
     /// Fails if the sizes of the two differ. `self` does not change then.
     pub fn add(&mut self, more: &Self) -> Result<(), ProfileError> {
+        let have_uniform = !self.uniform.is_empty() && !more.uniform.is_empty();
         let bytes = |counts: &Self| {
             [
                 8 * counts.counters.len(),
-                8 * counts.uniform.len(),
+                8 * usize::from(have_uniform) * counts.uniform.len(),
                 counts.bitmap.len(),
             ]
         };
         let mut bytes = bytes(more).into_iter().zip(bytes(self));
         if let Some((found, expected)) = bytes.find(|(found, expected)| found != expected) {
             return Err(ProfileError::Mismatch { found, expected });
+        }
+        if !have_uniform {
+            self.uniform.clear();
         }
         let counters = self.counters.iter_mut().zip(&more.counters);
         let uniform = self.uniform.iter_mut().zip(&more.uniform);

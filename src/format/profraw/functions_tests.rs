@@ -86,6 +86,24 @@ fn counters_of_one_byte_are_1_if_they_are_0() {
 }
 
 #[test]
+fn a_sum_has_uniform_counters_if_both_parts_have() {
+    let with = FunctionCounts {
+        uniform: vec![0, 2],
+        ..counts(&[1, 2], &[])
+    };
+    let without = counts(&[1, 2], &[]);
+    let sum = |first: &FunctionCounts, second: &FunctionCounts| {
+        let mut sum = first.clone();
+        sum.add(second).unwrap();
+        (sum.counters, sum.uniform)
+    };
+    assert_eq!(sum(&with, &with), (vec![2, 4], vec![0, 4]));
+    for (first, second) in [(&with, &without), (&without, &with)] {
+        assert_eq!(sum(first, second), (vec![2, 4], vec![]));
+    }
+}
+
+#[test]
 fn records_that_refer_to_other_bytes() {
     let damaged = |index, section| Err(ProfileError::Record { index, section });
     let counters = [0; 24];
