@@ -10,6 +10,9 @@ use rocov_tests::program::TARGET;
 const RELEASES: [u32; 3] = [22, 23, 24];
 const WAYS: [&str; 3] = ["llvm", "reached", "fast"];
 
+/// The first clang that can also count the runs in which all lanes of a wave are active.
+const UNIFORMITY_SINCE: u32 = 23;
+
 fn main() {
     for compiler in RELEASES.into_iter().filter_map(Compiler::find) {
         table(compiler);
@@ -23,8 +26,14 @@ fn table(compiler: &'static Compiler) {
     );
     println!("kernel            plain      llvm  ratio   reached  ratio      fast  ratio");
     let mut plain = Build::plain(compiler);
-    let mut builds = WAYS.map(|way| Build::counting(compiler, way));
+    let counters = WAYS.map(|way| format!("--counters={way}"));
+    let mut builds = counters
+        .each_ref()
+        .map(|option| Build::counting(compiler, &[option]));
     let mut ratios = WAYS.map(|_| Vec::new());
+    let mut uniform = (compiler.release >= UNIFORMITY_SINCE)
+        .then(|| Build::counting(compiler, &["--counters=fast", "--uniformity"]));
+    let mut uniform_ratios = Vec::new();
     for kernel in &KERNELS {
         let without = plain.instructions(kernel);
         print!("{:13} {without:9}", kernel.name);
@@ -34,8 +43,15 @@ fn table(compiler: &'static Compiler) {
             ratios.push(ratio);
             print!(" {count:9} {ratio:6.2}");
         }
+        if let Some(build) = &mut uniform {
+            uniform_ratios.push(build.instructions(kernel) as f64 / without as f64);
+        }
         println!();
     }
     let [llvm, reached, fast] = ratios.map(|ratios| mean(&ratios));
-    println!("geometric means to plain: llvm {llvm:.2}, reached {reached:.2}, fast {fast:.2}\n");
+    print!("geometric means to plain: llvm {llvm:.2}, reached {reached:.2}, fast {fast:.2}");
+    if uniform.is_some() {
+        print!(", fast with --uniformity {:.2}", mean(&uniform_ratios));
+    }
+    println!("\n");
 }

@@ -106,6 +106,12 @@ __attribute__((device, weak, used, visibility("protected"))) const unsigned long
     1ull << 60 |
 #endif
     (__clang_major__ < 18 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11);
+#ifdef ROCOV_UNIFORMITY
+/* Makes the plugin keep the uniform counters, which it drops in code with a coverage mapping. */
+extern __attribute__((device, weak, visibility("protected"))) const char __rocov_uniformity;
+__attribute__((device, weak, used, visibility("protected"))) const char __rocov_uniformity = 1;
+#endif
+
 #if __clang_major__ >= 23
 /* Counts as LLVM's own function does: each active lane counts, and counts as uniform if its whole wave is
  * active. A wave that the block does not fill is never uniform. The back end adds up the lanes for every atomic
@@ -222,6 +228,12 @@ __attribute__((device, weak, used)) const char __rocov_compiler[] = "clang versi
 /* Makes the plugin leave the counters unchanged: it also gives them names that the CUDA driver accepts. */
 extern __attribute__((device, weak)) const char __rocov_llvm_counters;
 __attribute__((device, weak, used)) const char __rocov_llvm_counters = 1;
+#endif
+
+#ifdef ROCOV_UNIFORMITY
+/* Makes the plugin keep the uniform counters, which it drops in code with a coverage mapping. */
+extern __attribute__((device, weak)) const char __rocov_uniformity;
+__attribute__((device, weak, used)) const char __rocov_uniformity = 1;
 #endif
 
 #if __clang_major__ >= 23

@@ -379,10 +379,11 @@ fn reached_code_is_marked_in_bytes() {
 }
 
 #[test]
-fn compilers_that_cannot_mark_reached_code_are_named() {
+fn compilers_that_lack_a_kind_of_counts_are_named() {
     for (clang, options, part) in [
         (OLD, &["--counters=reached"][..], "use clang 20 or later"),
         (NEW, &["--openmp", "--counters=reached"], "--counters=llvm"),
+        (NEW, &["--uniformity"], "use clang 23 or later"),
     ] {
         let mut command = rocov();
         command.args(["flags", "--clang", clang]).args(options);

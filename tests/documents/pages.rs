@@ -672,7 +672,7 @@ echo >src/kernel.hip
             Mark::at("$ rocov report --uniformity").before(
                 r#"
 rocov clean >/dev/null
-$CLANG23 $CLANG23_FLAGS $(rocov flags --clang $CLANG23) --offload-arch=gfx942 -O1 testdata/programs/uniformity/shares.hip -o shares
+$CLANG23 $CLANG23_FLAGS $(rocov flags --clang $CLANG23 --uniformity) --offload-arch=gfx942 -O1 testdata/programs/uniformity/shares.hip -o shares
 rocov run --gpu model:gfx942 -- $HIP7 ./shares
 "#,
             ),

@@ -4,13 +4,21 @@ use crate::support::compile::plugin;
 use crate::support::compilers::Compiler;
 use crate::support::instructions::{Build, KERNELS, mean};
 
+const FAST: &str = "--counters=fast";
+
 /// The most instructions of waves that count by the plugin, to those of waves without counters, by geometric mean.
-/// From clang 23 on, code also counts the runs in which all lanes of a wave are active.
-const FAST: [(u32, f64); 3] = [(22, 1.5), (23, 1.7), (24, 1.9)];
+const LIMITS: [(u32, &[&str], f64); 5] = [
+    (22, &[FAST], 1.5),
+    (23, &[FAST], 1.5),
+    (24, &[FAST], 1.5),
+    // With counts of the runs in which all lanes of a wave are active.
+    (23, &[FAST, "--uniformity"], 1.7),
+    (24, &[FAST, "--uniformity"], 1.7),
+];
 
 #[test]
 fn fast_counters_cost_few_instructions() {
-    for (release, most) in FAST {
+    for (release, options, most) in LIMITS {
         let Some(compiler) = Compiler::find(release) else {
             continue;
         };
@@ -19,8 +27,8 @@ fn fast_counters_cost_few_instructions() {
         }
         let mut builds = [
             Build::plain(compiler),
-            Build::counting(compiler, "llvm"),
-            Build::counting(compiler, "fast"),
+            Build::counting(compiler, &["--counters=llvm"]),
+            Build::counting(compiler, options),
         ];
         let counts = KERNELS.each_ref().map(|kernel| {
             let counts = builds.each_mut().map(|build| build.instructions(kernel));
@@ -32,12 +40,12 @@ fn fast_counters_cost_few_instructions() {
         let each: Vec<_> = names.iter().zip(&ratios).collect();
         assert!(
             fast <= most,
-            "clang {release}: {fast:.3} to plain: {each:.2?}"
+            "clang {release} {options:?}: {fast:.3} to plain: {each:.2?}"
         );
         let llvm = mean(&counts.map(|[plain, llvm, _]| llvm / plain));
         assert!(
             fast < llvm,
-            "clang {release}: {fast:.3}, and LLVM's {llvm:.3}"
+            "clang {release} {options:?}: {fast:.3}, and LLVM's {llvm:.3}"
         );
     }
 }

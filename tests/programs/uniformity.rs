@@ -11,13 +11,17 @@ use tempfile::TempDir;
 
 use crate::support::artifacts::repository;
 use crate::support::command::run;
+use crate::support::compile::{Compilation, device_header};
 use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::json::json;
-use crate::support::program::Program;
+use crate::support::profile::merged_of_arch_by;
+use crate::support::program::{Program, flags_for};
 use crate::support::unpacked::not_run;
 
 const SOURCE: &str = "uniformity/shares.hip";
+/// Another source of the program, without a kernel that it runs.
+const OTHER: &str = "upstream/cold.hip";
 const TARGET: &str = "gfx942";
 
 /// For each line, its executions and those with all lanes active; `None` if no counter tells the latter.
@@ -64,15 +68,63 @@ struct Built {
 }
 
 impl Built {
-    /// `None` on a machine without this clang or HIP 7.2.4.
+    /// With uniform counters. `None` on a machine without this clang or HIP 7.2.4.
     fn by(release: u32, level: &str) -> Option<Self> {
+        Self::with(release, level, &["--uniformity"])
+    }
+
+    /// With these options of `rocov flags`.
+    fn with(release: u32, level: &str, options: &[&str]) -> Option<Self> {
+        let target = format!("--offload-arch={TARGET}");
+        Self::compiled(release, |compiler, stack| {
+            Program::by(compiler, stack, &[SOURCE], options, &[level, &target])
+        })
+    }
+
+    /// Without a coverage mapping, as for PGO.
+    fn for_pgo(release: u32, level: &str) -> Option<Self> {
+        let target = format!("--offload-arch={TARGET}");
+        let without = |flag: &str| flag.replace("-fcoverage-mapping", "-fno-coverage-mapping");
+        Self::compiled(release, |compiler, stack| {
+            let more = [level, &target];
+            Program::with_changed_flags(compiler, stack, &[SOURCE], without, &more)
+        })
+    }
+
+    /// Two units in one code object. Only the first has uniform counters.
+    fn mixed(release: u32) -> Option<Self> {
+        Self::compiled(release, |compiler, stack| {
+            let compilation = |options: &[&str]| {
+                Compilation::by(compiler.clang)
+                    .arguments(stack.flags_for(compiler))
+                    .arguments(["-O1", "-fgpu-rdc", "-Wno-unused-command-line-argument"])
+                    .arguments([format!("--offload-arch={TARGET}")])
+                    .arguments(flags_for(compiler.clang, options))
+                    .reads([device_header()])
+            };
+            let unit = |source: &str, options: &[&str]| {
+                let source = repository("testdata/programs").join(source);
+                let unit = compilation(options).arguments(["-c"]).source(source);
+                unit.output("unit")
+            };
+            let first = unit(SOURCE, &["--uniformity"]);
+            let second = unit(OTHER, &[]);
+            let program = compilation(&[]).source(first).source(second);
+            let file = program.output("mixed");
+            Program { file }
+        })
+    }
+
+    fn compiled(
+        release: u32,
+        compile: impl FnOnce(&'static Compiler, Stack) -> Program,
+    ) -> Option<Self> {
         let (Some(stack), Some(compiler)) = (Stack::hip_7(), Compiler::find(release)) else {
             not_run("the uniformity of code on HIP 7.2.4");
             return None;
         };
-        let target = format!("--offload-arch={TARGET}");
         Some(Self {
-            program: Program::by(compiler, stack, &[SOURCE], &[], &[level, &target]),
+            program: compile(compiler, stack),
             compiler,
             directory: tempfile::tempdir().expect("a temporary directory"),
         })
@@ -178,20 +230,83 @@ fn the_text_has_the_figures_of_files_and_the_divergent_lines() {
 
 #[test]
 fn code_without_uniform_counters_is_named() {
-    let (Some(new), Some(old)) = (Built::by(23, "-O1"), Built::by(22, "-O1")) else {
+    let Some(new) = Built::by(23, "-O1") else {
         return;
     };
-    let (data, without) = (new.run("data"), old.run("data"));
-    let failed = run(&mut new.report(&[&without])).with_status(1);
-    failed.says(&["has uniform counters", "clang 23 or later"]);
+    let data = new.run("data");
+    // clang 22 has no uniform counters. Those of clang 23 have to be asked for.
+    for release in [22, 23] {
+        let Some(old) = Built::with(release, "-O1", &[]) else {
+            return;
+        };
+        let without = old.run("data");
+        let failed = run(&mut new.report(&[&without])).with_status(1);
+        failed.says(&[
+            "has uniform counters",
+            "clang 23 or later",
+            "`rocov flags --uniformity`",
+        ]);
 
-    let both = run(new.report(&[&data, &without]).args(["--json"]))
-        .success()
-        .says(&["1 of 2 code objects", "clang 23 or later"]);
-    let lines = reported(&both.stdout);
-    // The other half of the executions is not known.
-    let unknown = stated(2)
-        .into_iter()
-        .map(|(line, (count, _))| (line, (count, None)));
-    assert_eq!(lines, unknown.collect());
+        let both = run(new.report(&[&data, &without]).args(["--json"]))
+            .success()
+            .says(&["1 of 2 code objects", "`rocov flags --uniformity`"]);
+        let lines = reported(&both.stdout);
+        // The other half of the executions is not known.
+        let unknown = stated(2)
+            .into_iter()
+            .map(|(line, (count, _))| (line, (count, None)));
+        assert_eq!(lines, unknown.collect(), "clang {release}");
+    }
+}
+
+#[test]
+fn a_unit_without_uniform_counters_leaves_out_those_of_its_code_object() {
+    let Some(mixed) = Built::mixed(23) else {
+        return;
+    };
+    let data = mixed.run("data");
+    run(&mut mixed.report(&[&data]))
+        .with_status(1)
+        .says(&["has uniform counters"]);
+    let mut report = mixed.compiler.rocov("report");
+    let report = json(&succeeds(report.arg(&data).arg("--json")));
+    let totals = &report["data"][0]["totals"]["functions"];
+    // One function of the first unit and one of the second do not run.
+    assert_eq!(
+        (&totals["count"], &totals["covered"]),
+        (&11.into(), &9.into())
+    );
+}
+
+/// LLVM's own tools are the judges: a profile with uniform counters names each block uniform or divergent.
+#[test]
+fn only_coverage_leaves_uniform_counters_out_unless_they_are_asked_for() {
+    for (level, release) in [("-O0", 23), ("-O2", 23), ("-O2", 24)] {
+        let shown = |built: &Built, data: &str| {
+            let data = built.run(data);
+            let profdata = built.compiler.tool("llvm-profdata");
+            let merged = merged_of_arch_by(profdata, &data, TARGET);
+            let mut show = Command::new(profdata);
+            show.args(["show", "--all-functions", "--counts"]);
+            let shown = succeeds(show.arg(merged));
+            let (uniform, counts): (Vec<_>, Vec<_>) = shown
+                .lines()
+                .map(str::to_owned)
+                .partition(|line| line.contains("Block uniformity"));
+            (uniform, counts)
+        };
+        let (Some(default), Some(all), Some(llvm), Some(for_pgo)) = (
+            Built::with(release, level, &[]),
+            Built::by(release, level),
+            Built::with(release, level, &["--counters=llvm"]),
+            Built::for_pgo(release, level),
+        ) else {
+            return;
+        };
+        let (uniform, counts) = shown(&llvm, "data");
+        assert!(uniform.len() > 5, "{uniform:?}");
+        assert_eq!(shown(&all, "data"), (uniform.clone(), counts.clone()));
+        assert_eq!(shown(&for_pgo, "data"), (uniform, counts.clone()));
+        assert_eq!(shown(&default, "data"), (Vec::new(), counts));
+    }
 }

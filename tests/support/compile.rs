@@ -33,13 +33,18 @@ pub enum Counters {
     Llvm,
     /// By librocov_pass: in registers, and in a copy for each compute unit.
     Pass,
+    /// By librocov_pass, with the uniform counters that code from clang 23 has.
+    PassUniform,
 }
 
 impl Counters {
     /// The ways of the tests' compiler.
     pub fn all() -> Vec<Self> {
-        let pass = plugin(Compiler::usual().release).map(|_| Self::Pass);
-        [Some(Self::Llvm), pass].into_iter().flatten().collect()
+        let release = Compiler::usual().release;
+        let pass = plugin(release).map(|_| Self::Pass);
+        let uniform = pass.filter(|_| release >= 23).map(|_| Self::PassUniform);
+        let all = [Some(Self::Llvm), pass, uniform];
+        all.into_iter().flatten().collect()
     }
 }
 
@@ -124,6 +129,9 @@ impl Compilation {
                 let flag = format!("-fpass-plugin={}", plugin.display());
                 self.arguments([flag]).reads([plugin])
             }
+            Counters::PassUniform => self
+                .counting_in(Counters::Pass)
+                .arguments(["-DROCOV_UNIFORMITY"]),
         }
     }
 

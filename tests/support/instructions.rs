@@ -146,7 +146,7 @@ pub const KERNELS: [Kernel; 16] = [
     ),
 ];
 
-/// A build of the kernels: by a compiler, without counters or with those of `rocov flags --counters=WAY`.
+/// A build of the kernels: by a compiler, without counters or with those of `rocov flags OPTIONS`.
 pub struct Build {
     compiler: &'static Compiler,
     flags: Vec<OsString>,
@@ -164,10 +164,10 @@ impl Build {
         }
     }
 
-    /// With the counters that `rocov flags --counters=WAY` chooses.
-    pub fn counting(compiler: &'static Compiler, way: &str) -> Self {
+    /// With the counters that `rocov flags OPTIONS` chooses.
+    pub fn counting(compiler: &'static Compiler, options: &[&str]) -> Self {
         let mut flags = compiler.rocov("flags");
-        flags.args(["--clang", compiler.clang, "--counters", way]);
+        flags.args(["--clang", compiler.clang]).args(options);
         let line = run(&mut flags).success().stdout;
         Self {
             flags: line.split_whitespace().map(OsString::from).collect(),

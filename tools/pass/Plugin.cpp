@@ -120,6 +120,15 @@ std::vector<CountedFunction> countedFunctions(Module &M,
   return All;
 }
 
+/// Makes an end of counters that nobody asked for.
+class UniformCountersPass : public RequiredPass<UniformCountersPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
+    bool Changed = GpuTarget::of(M) && !keepsCounters(M) && dropUniformCounters(M);
+    return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+};
+
 /// Gives counters names for the CUDA driver.
 class DriverNamesPass : public RequiredPass<DriverNamesPass> {
 public:
@@ -246,6 +255,7 @@ public:
 
 void addEarly(ModulePassManager &Passes, OptimizationLevel Level) {
   Passes.addPass(DriverNamesPass());
+  Passes.addPass(UniformCountersPass());
   if (!isOptimised(Level))
     return;
   Passes.addPass(EarlyPass());

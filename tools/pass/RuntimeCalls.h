@@ -9,11 +9,18 @@
 
 namespace llvm {
 class Function;
+class Module;
 } // namespace llvm
 
 namespace rocov {
 
 class GpuTarget;
+
+/// Makes an end of the counters of the runs by all lanes, unless \p M has no coverage
+/// mapping, or rocov's device header asks for them: reports of coverage do not show
+/// them. Data records have a null for them then. Call it early, while the calls of
+/// the device runtime are not inlined. Returns whether anything changed.
+bool dropUniformCounters(llvm::Module &M);
 
 /// Since clang 23, code calls the device runtime to add to a counter, and to the
 /// counter of the runs in which all lanes of a wave were active. Replaces these

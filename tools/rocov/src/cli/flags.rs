@@ -55,11 +55,17 @@ pub(crate) struct FlagsArguments {
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) counters: Option<Counters>,
 
+    /// Also count how often all lanes of a wave are active, for `rocov report --uniformity`
+    ///
+    /// Requires clang 23 or later, and exact counts. LLVM's own counters always include these counts.
+    #[arg(long)]
+    pub(crate) uniformity: bool,
+
     /// Print the flags that link librocov.a into a program or a shared library instead
     ///
     /// Put them last on the linker's command line. The program is then drained even without `rocov
     /// run`. `tools/dev/librocov-a` builds the library.
-    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp", "hiprtc", "counters"])]
+    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp", "hiprtc", "counters", "uniformity"])]
     pub(crate) link: bool,
 }
 

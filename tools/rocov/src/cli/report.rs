@@ -181,7 +181,7 @@ pub(crate) struct ReportOptions {
     pub(crate) labels: Vec<LabelPattern>,
 
     /// Also show how many executions had all lanes of a wave active, and the lines that ran with idle lanes (text and
-    /// --json; code from clang 23 or later)
+    /// --json; code from clang 23 or later, and `rocov flags --uniformity`)
     #[arg(long, conflicts_with = "show", help_heading = "Contents")]
     pub(crate) uniformity: bool,
 

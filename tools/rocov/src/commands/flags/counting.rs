@@ -30,6 +30,12 @@ const REACHED_MACRO: &str = "-DROCOV_REACHED";
 /// The macro that keeps the plugin from making copies of the counters, for NVIDIA's GPUs.
 const NO_COPIES_MACRO: &str = "-DROCOV_LLVM_COUNTERS";
 
+/// The macro that makes the plugin keep the uniform counters in code with a coverage mapping.
+const UNIFORMITY_MACRO: &str = "-DROCOV_UNIFORMITY";
+
+/// The oldest clang with uniform counters.
+const UNIFORMITY_SINCE: u32 = 23;
+
 /// The array of a kernel's counters in LLVM IR.
 const COUNTERS: &str = "\n@__profc_";
 
@@ -39,6 +45,8 @@ pub(super) struct Counting {
     pub(super) way: Way,
     /// The plugin that only gives LLVM's own counters names that the CUDA driver accepts.
     pub(super) names: Option<PathBuf>,
+    /// Set if the user wants uniform counters.
+    pub(super) uniformity: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,9 +63,26 @@ impl Counting {
     ///
     /// # Errors
     ///
-    /// Fails if the compiler does not have that way.
-    pub(super) fn choose(wish: Option<Counters>, compiler: &DeviceCompiler<'_>) -> Result<Self> {
+    /// Fails if the compiler does not have that way, or if `uniformity` asks for uniform counters and that way has none.
+    pub(super) fn choose(
+        wish: Option<Counters>,
+        uniformity: bool,
+        compiler: &DeviceCompiler<'_>,
+    ) -> Result<Self> {
         let clang = compiler.clang;
+        if uniformity && clang.llvm < UNIFORMITY_SINCE {
+            fail!(
+                "{} is LLVM {}, which does not count how often all lanes of a wave are active",
+                clang.path.display(), clang.version();
+                "use clang {UNIFORMITY_SINCE} or later, or leave out --uniformity"
+            );
+        }
+        if uniformity && wish == Some(Counters::Reached) {
+            fail!(
+                "--counters=reached does not count how often all lanes of a wave are active";
+                "use --counters=fast or --counters=llvm, or leave out --uniformity"
+            );
+        }
         let way = match wish {
             Some(Counters::Llvm) => Way::Llvm,
             Some(Counters::Reached) if counts_bytes(compiler)? => Way::Reached,
@@ -87,7 +112,11 @@ impl Counting {
             (Way::Llvm | Way::Reached, Language::Cuda) => names(compiler)?,
             _ => None,
         };
-        Ok(Self { way, names })
+        Ok(Self {
+            way,
+            names,
+            uniformity,
+        })
     }
 
     /// The flags for the compilation of device code.
@@ -110,6 +139,9 @@ impl Counting {
         }
         if self.names.is_some() {
             words.push(NO_COPIES_MACRO.into());
+        }
+        if self.uniformity && matches!(self.way, Way::Fast(_)) {
+            words.push(UNIFORMITY_MACRO.into());
         }
         words
     }

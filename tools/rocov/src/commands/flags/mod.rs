@@ -76,7 +76,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         Some(_) => Some(Counters::Llvm),
         None => arguments.counters,
     };
-    let counting = Counting::choose(wish, &compiler)?;
+    let counting = Counting::choose(wish, arguments.uniformity, &compiler)?;
     if arguments.hiprtc.is_some() {
         let archs = &arguments.offload_arch;
         let options = hiprtc::options(compiler.form, archs, &probe, &counting, &header);

@@ -11,6 +11,7 @@ fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
         openmp: false,
         hiprtc: None,
         counters: None,
+        uniformity: false,
         cuda_path: None,
         link: false,
     }
@@ -20,6 +21,7 @@ fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
 const STOCK: Counting = Counting {
     way: Way::Llvm,
     names: None,
+    uniformity: false,
 };
 
 fn own(linker: bool) -> Own {
@@ -215,6 +217,7 @@ fn a_plugin_is_for_the_device() {
     let counting = Counting {
         way: Way::Fast("/r/librocov_pass-22.so".into()),
         names: None,
+        uniformity: false,
     };
     let plugin = "-Xarch_device -fpass-plugin=/r/librocov_pass-22.so";
     assert_eq!(counting_words(Form::Driver, &counting), plugin);
@@ -224,6 +227,23 @@ fn a_plugin_is_for_the_device() {
             "-DROCOV_DEVICE_INSTRUMENTED --start-no-unused-arguments {plugin} --end-no-unused-arguments"
         )
     );
+}
+
+#[test]
+fn uniform_counters_are_asked_for_by_a_macro_that_only_the_plugin_needs() {
+    let words = |way| {
+        let counting = Counting {
+            way,
+            names: None,
+            uniformity: true,
+        };
+        counting_words(Form::Driver, &counting)
+    };
+    assert_eq!(
+        words(Way::Fast("/r/librocov_pass-23.so".into())),
+        "-Xarch_device -fpass-plugin=/r/librocov_pass-23.so -DROCOV_UNIFORMITY"
+    );
+    assert_eq!(words(Way::Llvm), "");
 }
 
 #[test]
