@@ -1,6 +1,7 @@
 //! The registry of a running process.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub struct Registry {
     /// The indices in `loads` of code objects that are still loaded.
     live: HashMap<Executable, Vec<usize>>,
     /// Each path once.
-    profiles: HashSet<Arc<Path>>,
+    profiles: HashSet<Arc<OsStr>>,
     device_code: Vec<CodeFile>,
     is_traced: bool,
     stops: Vec<Box<str>>,
@@ -71,7 +72,7 @@ pub struct Loaded {
     /// The host file that it came from, if that is known and it has counters.
     pub host: Option<Arc<HostFile>>,
     /// The file that last got its counts.
-    pub profile: Option<Arc<Path>>,
+    pub profile: Option<Arc<OsStr>>,
     /// The reason why the file lacks some of its counts, and the next step. `None` if it lacks none.
     pub partial: Option<Box<str>>,
     /// Its end.
@@ -240,11 +241,12 @@ impl Registry {
         let Some(at) = self.position(generation) else {
             return;
         };
+        let file = file.as_os_str();
         if self.loads[at].profile.as_deref() == Some(file) {
             return;
         }
         let shared = self.profiles.get(file).cloned().unwrap_or_else(|| {
-            let new: Arc<Path> = file.into();
+            let new: Arc<OsStr> = file.into();
             self.profiles.insert(new.clone());
             new
         });

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::device::ElfBuffer;
@@ -156,8 +157,16 @@ impl Objects {
     pub(super) fn file(&self, elf: &ElfFacts) -> Option<String> {
         let key = (elf.identity.clone(), elf.target.clone());
         let kept = self.kept.get(&key)?;
-        let file = kept.path.strip_prefix(&self.directory).ok()?;
-        Some(file.to_string_lossy().into_owned())
+        let directory = self.directory.as_os_str().as_bytes();
+        // By bytes, which takes less time than by names.
+        let below = kept.path.as_os_str().as_bytes().strip_prefix(directory);
+        match below.and_then(|file| file.strip_prefix(b"/")) {
+            Some(file) => Some(String::from_utf8_lossy(file).into_owned()),
+            None => {
+                let file = kept.path.strip_prefix(&self.directory).ok()?;
+                Some(file.to_string_lossy().into_owned())
+            }
+        }
     }
 
     fn path(&self, (identity, target): &(Identity, String)) -> PathBuf {

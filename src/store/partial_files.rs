@@ -7,6 +7,7 @@
 //! help: they repeat in every container and on every host.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -66,10 +67,10 @@ pub fn sweep(directory: &Path, remove: impl Fn(&Path) -> io::Result<()>) {
 /// Removes abandoned files, the first time that this process writes to `directory`.
 pub(crate) fn sweep_once(directory: &Path) {
     // Each label has a directory, and there may be thousands.
-    static SWEPT: LazyLock<Mutex<HashSet<Arc<Path>>>> = LazyLock::new(Mutex::default);
+    static SWEPT: LazyLock<Mutex<HashSet<Arc<OsStr>>>> = LazyLock::new(Mutex::default);
     let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if !swept.contains(directory) {
-        swept.insert(directory.into());
+    if !swept.contains(directory.as_os_str()) {
+        swept.insert(directory.as_os_str().into());
         drop(swept);
         sweep(directory, |path| fs::remove_file(path));
     }

@@ -1,7 +1,8 @@
 //! `LLVM_PROFILE_FILE`: the user's pattern for profile names.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -243,7 +244,7 @@ impl ProfileName {
     /// the kernel such as an open file of the process.
     pub fn find(pattern: &str, values: &Expansion, directory: &Path) -> Result<Self, PatternError> {
         let name = Self::parse(pattern, values, directory)?;
-        match ProfilePlace::at(&name.expanded("all", None)) {
+        match ProfilePlace::at(Path::new(&name.expanded("all", None))) {
             ProfilePlace::File => Ok(name),
             ProfilePlace::Null => Ok(Self::nowhere()),
             ProfilePlace::Other(found) => Err(PatternError::NotAFile {
@@ -346,7 +347,7 @@ impl ProfileName {
     /// `.profraw`. The registry covers all loads of this process, so `%b` becomes `all`.
     #[must_use]
     pub fn for_registry(&self) -> PathBuf {
-        let expanded = self.expanded("all", None);
+        let expanded = PathBuf::from(self.expanded("all", None));
         let base = expanded.file_name().unwrap_or_default().to_string_lossy();
         let base = base
             .strip_suffix(PROFRAW)
@@ -382,30 +383,39 @@ impl ProfileName {
         identity: &Identity,
         agent: usize,
     ) -> PathBuf {
+        // As text: to take a path apart and to put it together takes longer than the rest.
         let expanded = self.expanded(identity.as_str(), build);
-        let arch = sanitize_target(target);
-        let base = expanded.file_name().unwrap_or_default().to_string_lossy();
-        let base = match (self.is_of_zeros, expanded.extension()) {
-            (false, _) => base.into_owned(),
-            (true, None) => ZERO.to_owned(),
-            (true, Some(extension)) => format!("{ZERO}.{}", extension.to_string_lossy()),
+        let (directory, base) = match expanded.rsplit_once('/') {
+            Some((directory, base)) => (Some(directory.trim_end_matches('/')), base),
+            None => (None, expanded.as_str()),
         };
-        let name = format!("{arch}.{identity}.{agent}.{base}");
-        match &self.label {
-            Some(label) => expanded.with_file_name(label.directory()).join(name),
-            None => expanded.with_file_name(name),
+        let extension = || Path::new(base).extension().and_then(OsStr::to_str);
+        let mut path = String::with_capacity(expanded.len() + 128);
+        if let Some(directory) = directory {
+            path.extend([directory, "/"]);
         }
+        if let Some(label) = &self.label {
+            path.extend([&*label.directory().to_string_lossy(), "/"]);
+        }
+        path.push_str(&sanitize_target(target));
+        let _ = write!(path, ".{identity}.{agent}.");
+        match (self.is_of_zeros, extension()) {
+            (false, _) => path.push_str(base),
+            (true, None) => path.push_str(ZERO),
+            (true, Some(extension)) => path.extend([ZERO, ".", extension]),
+        }
+        path.into()
     }
 
     /// The path with `identity` for `%b` and `build` for `%m`.
-    fn expanded(&self, identity: &str, build: Option<&str>) -> PathBuf {
+    fn expanded(&self, identity: &str, build: Option<&str>) -> String {
         let pieces = self.pieces.iter().map(|piece| match (piece, build) {
-            (Piece::Text(text), _) => text.clone(),
-            (Piece::Identity, _) => identity.to_owned(),
-            (Piece::Pool(number), None) => number.to_string(),
-            (Piece::Pool(number), Some(build)) => format!("{build}_{number}"),
+            (Piece::Text(text), _) => Cow::Borrowed(text.as_str()),
+            (Piece::Identity, _) => Cow::Borrowed(identity),
+            (Piece::Pool(number), None) => Cow::Owned(number.to_string()),
+            (Piece::Pool(number), Some(build)) => Cow::Owned(format!("{build}_{number}")),
         });
-        PathBuf::from(pieces.collect::<String>())
+        pieces.collect()
     }
 }
 

@@ -186,7 +186,7 @@ fn load<'a>(load: &'a Loaded, places: &mut Places<'a>, hosts: &[&HostFile]) -> L
         delta: load.load_delta,
         code_object: elf.map(|elf| elf.identity.to_string()),
         host,
-        profile: profile.map(|path| places.place(path)),
+        profile: profile.map(|path| places.place(Path::new(path))),
         partial: load.partial.as_deref().map(str::to_owned),
         kernels: elf
             .map_or(&[][..], |elf| elf.kernels.as_slice())

@@ -5,11 +5,12 @@
 //! first caller outside of HIP and ROCr, found on the stack of the hook.
 #![expect(unsafe_code, reason = "calls the unwinder")]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 
 use rocov::discover::Loader;
+use rocov::support::own_memory;
 
 use super::{elf_objects, process};
 
@@ -18,30 +19,64 @@ const HIP: &str = "libamdhip64.so";
 /// The libraries between a program and the loader. They load code for others.
 const RUNTIMES: [&str; 3] = [HIP, "libhsa-runtime64.so", "librocov.so"];
 
+/// A hook that a call of the program has arrived at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hook {
+    function: *const c_void,
+    /// An address in the stack, at a distance from the hook's own frame that depends on the hook only.
+    place: usize,
+}
+
 thread_local! {
     /// The hook that the thread is in, for [`loader`].
-    static HOOK: Cell<*const c_void> = const { Cell::new(std::ptr::null()) };
+    static HOOK: Cell<Option<Hook>> = const { Cell::new(None) };
+    /// The way to the code that the thread last found to load an executable.
+    static LAST_WAY: RefCell<Option<Way>> = const { RefCell::new(None) };
 }
 
 /// Runs `work` in the function `hook`, at which a call of the program has arrived.
 pub(crate) fn in_hook<T>(hook: *const c_void, work: impl FnOnce() -> T) -> T {
+    let in_frame = 0_u8;
+    let hook = Hook {
+        function: hook,
+        place: (&raw const in_frame).addr(),
+    };
     // A thread that is already ending has no such place.
-    let _ = HOOK.try_with(|place| place.set(hook));
+    let _ = HOOK.try_with(|current| current.set(Some(hook)));
     let result = work();
-    let _ = HOOK.try_with(|place| place.set(std::ptr::null()));
+    let _ = HOOK.try_with(|current| current.set(None));
     result
 }
 
 /// Returns the code that is loading an executable, below the thread's hook ([`in_hook`]). Reads the stack as far as that
 /// code only: each load of a code object asks, and an interpreter has a deep stack.
 pub(crate) fn loader() -> Loader {
-    // Null if another copy of librocov has sent the event from its own hook.
-    let hook = HOOK.try_with(Cell::get).unwrap_or(std::ptr::null());
+    // `None` if another copy of librocov has sent the event from its own hook.
+    let hook = HOOK.try_with(Cell::get).unwrap_or_default();
+    let Some(hook) = hook else {
+        return find_loader(None).0;
+    };
+    let opened = elf_objects::opened();
+    let found = LAST_WAY.try_with(|last| {
+        let mut last = last.borrow_mut();
+        if let Some(way) = last.as_ref().filter(|way| way.is_from(hook, opened)) {
+            return way.loader.clone();
+        }
+        let (loader, calls) = find_loader(Some(hook.function));
+        *last = Way::new(hook, opened, calls, &loader);
+        loader
+    });
+    found.unwrap_or_else(|_| find_loader(Some(hook.function)).0)
+}
+
+/// Walks the stack to the code that is loading an executable. Returns that, and the calls from the hook to it.
+fn find_loader(hook: Option<*const c_void>) -> (Loader, Vec<Call>) {
     let mut files = elf_objects::files();
     let mut of_all = Loader::default();
     let mut of_callers = None;
+    let mut calls = Vec::new();
     each_call(&mut |call| {
-        if !hook.is_null() && call.function == hook {
+        if Some(call.function) == hook {
             // If librocov is linked into the program, its frames lie in the program's file.
             of_callers = Some(Loader::default());
             return true;
@@ -55,12 +90,70 @@ pub(crate) fn loader() -> Loader {
                 false => found.file = Some(file.to_owned()),
             }
         }
+        if of_callers.is_some() {
+            calls.push(call);
+        }
         of_callers
             .as_ref()
             .is_none_or(|loader| loader.file.is_none())
     });
-    of_callers.unwrap_or(of_all)
+    (of_callers.unwrap_or(of_all), calls)
 }
+
+/// The most calls of a [`Way`].
+const MOST_CALLS: usize = 64;
+
+/// The calls from a hook to the code that loads an executable. A program often loads many code objects from one place, and
+/// to compare the return addresses takes a small part of the time of another walk.
+///
+/// The address of a call determines the size of its frame, so equal addresses at equal places are the same calls. Only a
+/// function that takes a variable part of the stack may have another caller, and an old address would have to lie there by
+/// chance.
+#[derive(Debug)]
+struct Way {
+    hook: Hook,
+    /// The number of objects that were ever opened. Others may be at the same addresses later.
+    opened: u64,
+    calls: Vec<Call>,
+    loader: Loader,
+}
+
+impl Way {
+    /// `None` if the return addresses are not all at their places on the stack, which depends on the processor.
+    fn new(hook: Hook, opened: u64, calls: Vec<Call>, loader: &Loader) -> Option<Self> {
+        if !(1..=MOST_CALLS).contains(&calls.len()) {
+            return None;
+        }
+        let way = Self {
+            hook,
+            opened,
+            calls,
+            loader: loader.clone(),
+        };
+        way.is_from(hook, opened).then_some(way)
+    }
+
+    /// Returns whether this is the way from `hook`, if `opened` objects were ever opened.
+    fn is_from(&self, hook: Hook, opened: u64) -> bool {
+        if self.hook != hook || self.opened != opened {
+            return false;
+        }
+        let mut there = [0; MOST_CALLS * WORD];
+        let there = &mut there[..self.calls.len() * WORD];
+        let places: Vec<_> = (self.calls.iter())
+            .map(|call| (call.place as u64, WORD))
+            .collect();
+        // The stack may be another one by now, of a coroutine for example, and end before.
+        let read = own_memory::load(&places, there);
+        let (words, _) = there.as_chunks();
+        read.is_ok_and(|len| len == there.len())
+            && (words.iter().zip(&self.calls))
+                .all(|(word, call)| usize::from_ne_bytes(*word) == call.address + 1)
+    }
+}
+
+/// The size of an address in bytes.
+const WORD: usize = size_of::<usize>();
 
 thread_local! {
     /// The answer of [`is_runtimes_thread`].
@@ -100,11 +193,14 @@ pub(crate) fn this_is_our_thread() {
 }
 
 /// A call on the stack.
+#[derive(Clone, Copy, Debug)]
 struct Call {
     /// The byte before its return address.
     address: usize,
     /// The start of the function that makes it.
     function: *const c_void,
+    /// The place of its return address: a call of x86-64 puts it onto the stack.
+    place: usize,
 }
 
 /// Returns the addresses of the calls that led here, the innermost first.
@@ -141,10 +237,17 @@ unsafe extern "C" fn visit_one(context: *mut c_void, visit: *mut c_void) -> c_in
     const GO_ON: c_int = 0;
     const END: c_int = 5;
     // SAFETY: the unwinder passes a valid context.
-    let (address, function) = unsafe { (_Unwind_GetIP(context), _Unwind_GetRegionStart(context)) };
+    let (address, function, frame) = unsafe {
+        (
+            _Unwind_GetIP(context),
+            _Unwind_GetRegionStart(context),
+            _Unwind_GetCFA(context),
+        )
+    };
     let call = Call {
         address: address.saturating_sub(1),
         function: function as *const c_void,
+        place: frame.saturating_sub(WORD),
     };
     // SAFETY: `visit` is the variable of `each_call`.
     let visit = unsafe { &mut *visit.cast::<&mut dyn FnMut(Call) -> bool>() };
@@ -158,5 +261,71 @@ unsafe extern "C" {
         argument: *mut c_void,
     ) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
     fn _Unwind_GetRegionStart(context: *mut c_void) -> usize;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hook: returns the loader, and the place of the calls that are kept for the next one.
+    #[inline(never)]
+    extern "C" fn hook() -> (Loader, usize) {
+        let function = hook as *const c_void;
+        in_hook(function, || {
+            let found = loader();
+            LAST_WAY.with_borrow(|way| {
+                let way = way.as_ref().expect("a way");
+                (found, way.calls.as_ptr().addr())
+            })
+        })
+    }
+
+    #[inline(never)]
+    fn one() -> (Loader, usize) {
+        std::hint::black_box(hook())
+    }
+
+    #[inline(never)]
+    fn other() -> (Loader, usize) {
+        std::hint::black_box(hook())
+    }
+
+    #[test]
+    fn the_way_to_a_caller_is_kept_until_another_calls() {
+        let own = std::env::current_exe().expect("a file");
+        let mut ways = Vec::new();
+        // One loop for all calls, so that the stack is equally deep at each.
+        for call in [one, one, other, other, one] {
+            let (loader, way) = call();
+            assert_eq!(loader.file.as_deref(), Some(own.as_path()));
+            assert!(!loader.is_hip);
+            ways.push(way);
+        }
+        assert_eq!(ways[0], ways[1]);
+        assert_eq!(ways[2], ways[3]);
+        let last = LAST_WAY.with_borrow(|way| way.as_ref().map(|way| way.calls.clone()));
+        let last = last.expect("a way");
+        let function = one as *const c_void;
+        assert_eq!(last[0].function, function, "{last:?}");
+    }
+
+    /// The way of a stack that is gone is not taken, and nothing crashes.
+    #[test]
+    fn a_way_through_memory_that_is_gone_is_not_taken() {
+        let (loader, _) = one();
+        let mut way = LAST_WAY.take().expect("a way");
+        let (hook, opened) = (way.hook, way.opened);
+        let moved = Hook {
+            place: hook.place - WORD,
+            ..hook
+        };
+        assert!(!way.is_from(moved, opened));
+        assert!(!way.is_from(hook, opened + 1));
+        // The page at 0 is never mapped.
+        way.calls[0].place = WORD;
+        assert!(!way.is_from(hook, opened));
+        assert!(Way::new(hook, opened, Vec::new(), &loader).is_none());
+    }
 }

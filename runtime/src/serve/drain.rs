@@ -1,5 +1,6 @@
 //! Drains: while the program runs, and when it ends.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rocov::device::Executable;
@@ -46,7 +47,16 @@ pub(crate) fn leaving() -> RocovStatus {
     keep(Moment::Last);
     note_registry();
     journal::note(Note::Ended);
+    LEFT.store(std::process::id(), Ordering::Relaxed);
     status
+}
+
+/// The number of the process that has called [`leaving`].
+static LEFT: AtomicU32 = AtomicU32::new(0);
+
+/// Returns whether this process has drained for the last time. A child that is forked later has not.
+pub(super) fn has_left() -> bool {
+    LEFT.load(Ordering::Relaxed) == std::process::id()
 }
 
 /// Drains when exit handlers begin to run. [`leaving`] follows as the last of them.

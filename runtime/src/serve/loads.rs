@@ -3,7 +3,7 @@
 use rocov::device::{DeviceRange, Executable, Gpus};
 use rocov::support::diagnostic::diagnostic;
 
-use super::drain::{drain, keep, wait_and_warn};
+use super::drain::{drain, has_left, keep, wait_and_warn};
 use super::entrances::Entrances;
 use super::kernel_wait;
 use super::report::{Moment, report, report_not_kept};
@@ -122,7 +122,8 @@ fn may_go(may: bool) -> RocovStatus {
 /// Forgets all loads after `hsa_shut_down` if that was the last reference: all executables went with
 /// HSA.
 pub(super) fn shut_down() {
-    if !process::uses_hsa() || attach().is_some() {
+    // After the last drain, the memory goes with the process.
+    if has_left() || !process::uses_hsa() || attach().is_some() {
         return;
     }
     kernel_wait::forget_all();

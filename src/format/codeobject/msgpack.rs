@@ -131,11 +131,34 @@ impl<'a> Reader<'a> {
         };
         let mut left = within(value);
         while left > 0 {
+            left -= self.skip_short(left);
+            if left == 0 {
+                break;
+            }
             // Each value takes a byte, so the sum stays below 2^33 times the number of bytes.
             left += within(self.start()?);
             left -= 1;
         }
         Ok(())
+    }
+
+    /// Skips at most `most` values that are short text or small numbers, as nearly all in metadata are. Returns their number.
+    fn skip_short(&mut self, most: u64) -> u64 {
+        let mut count = 0;
+        while count < most {
+            let len = match self.bytes.get(self.at) {
+                Some(0..=0x7f) => 1,
+                // The five low bits are the length of the text.
+                Some(tag @ 0xa0..=0xbf) => 1 + usize::from(tag & 0x1f),
+                _ => break,
+            };
+            if self.bytes.len() - self.at < len {
+                break;
+            }
+            self.at += len;
+            count += 1;
+        }
+        count
     }
 
     fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
@@ -194,7 +217,7 @@ mod tests {
 
     #[test]
     fn values_of_each_form() {
-        let cases: [(&[u8], Value); 26] = [
+        let cases: [(&[u8], Value); 27] = [
             (&[0x7f], Value::Number(127)),
             (&[0xff], Value::Negative(-1)),
             (&[0xe0], Value::Negative(-32)),
@@ -221,6 +244,10 @@ mod tests {
             (&[0xd5, 0, 1, 2], Value::Bytes),
             (&[0xdd, 0, 0, 0, 1, 0x80], Value::List(1)),
             (&[0xde, 0, 1, 0xa0, 0x91, 0xc0], Value::Map(1)),
+            (
+                &[0x94, 0xa2, b'a', b'b', 7, 0xa0, 0xcc, 200],
+                Value::List(4),
+            ),
         ];
         for (bytes, value) in cases {
             let mut reader = Reader::new(bytes);
