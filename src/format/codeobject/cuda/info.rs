@@ -72,7 +72,8 @@ pub(super) fn attributes<'data>(
             needed,
             available: data.len() - at,
         };
-        let [format, kind, low, high] = *data[at..].first_chunk::<HEAD>().ok_or(cut(HEAD))?;
+        let [format, kind, low, high] =
+            *data[at..].first_chunk::<HEAD>().ok_or_else(|| cut(HEAD))?;
         if !FORMATS.contains(&format) {
             return Err(CubinError::Format {
                 section: section.to_owned(),
@@ -86,7 +87,7 @@ pub(super) fn attributes<'data>(
         };
         let end = at + HEAD + size;
         let value = match format {
-            SIZED => data.get(at + HEAD..end).ok_or(cut(HEAD + size))?,
+            SIZED => data.get(at + HEAD..end).ok_or_else(|| cut(HEAD + size))?,
             _ => &data[at + 2..end],
         };
         attributes.push(Attribute { kind, value });

@@ -137,8 +137,14 @@ impl Linked {
             .ok_or(OVERSIZED)?;
         let end = address.checked_add(size).ok_or(OVERSIZED)?;
         if of.has_contents {
-            drop(room_for(end)?);
-            self.contents.resize((end - self.start) as usize, 0);
+            if end > MAX_BYTES {
+                return Err(OVERSIZED);
+            }
+            let len = (end - self.start) as usize;
+            let more = len.saturating_sub(self.contents.len());
+            let room = self.contents.try_reserve(more);
+            room.map_err(|_| CodeObjectError::NoMemory { bytes: end })?;
+            self.contents.resize(len, 0);
         } else if end > u64::from(u32::MAX / 2) {
             return Err(OVERSIZED);
         }
