@@ -259,3 +259,42 @@ fn begin_all(lane: &Lane<'_>, batch: &[Planned]) -> Result<(), DeviceError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The memory serves one batch after the other, so no byte of an earlier one may stay.
+    #[test]
+    fn everything_around_the_pieces_is_written() {
+        let laid_out = Arc::new(LaidOut {
+            elf: Vec::new(),
+            size: 12,
+            memory: vec![1, 2, 3, 4],
+            counted: Vec::new(),
+            version: 0,
+        });
+        let piece = |place| Piece { address: 0, place };
+        let plan = |pieces: Vec<Range<usize>>| Planned {
+            context: 1,
+            laid_out: Some(laid_out.clone()),
+            at: 1,
+            len: 9,
+            pieces: pieces.into_iter().map(piece).collect(),
+        };
+        let filled = |pieces| {
+            let mut bytes = [0xee; 9];
+            plan(pieces).fill(&mut bytes);
+            bytes
+        };
+        assert_eq!(filled(vec![]), [2, 3, 4, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            filled(vec![4..6, 7..9]),
+            [2, 3, 4, 0, 0xee, 0xee, 0, 0xee, 0xee]
+        );
+        assert_eq!(
+            filled(vec![1..2, 2..5]),
+            [2, 0xee, 0xee, 0xee, 0xee, 0, 0, 0, 0]
+        );
+    }
+}
