@@ -230,12 +230,6 @@ extern __attribute__((device, weak)) const char __rocov_llvm_counters;
 __attribute__((device, weak, used)) const char __rocov_llvm_counters = 1;
 #endif
 
-#ifdef ROCOV_UNIFORMITY
-/* Makes the plugin keep the uniform counters, which it drops in code with a coverage mapping. */
-extern __attribute__((device, weak)) const char __rocov_uniformity;
-__attribute__((device, weak, used)) const char __rocov_uniformity = 1;
-#endif
-
 #if __clang_major__ >= 23
 /* clang emits a constructor that registers every record, as for targets without start and stop symbols. It calls the
  * function of this name, and the one that registers becomes `__llvm_profile_register_functions1`, which nothing calls:

@@ -92,7 +92,7 @@ pub struct CheckedRecords {
     /// sections. Fields that are only valid on the device (addresses of functions, value profiling) are
     /// cleared.
     pub bytes: Vec<u8>,
-    /// True if the records have uniform counters: all of them, or the profile claims none.
+    /// True if all records have uniform counters. Otherwise the profile has none.
     pub have_uniform: bool,
     /// The first bad records, [`MAX_DEFECTS`] at most.
     pub defects: Vec<RecordDefect>,
@@ -121,8 +121,8 @@ impl CheckedRecords {
 /// A bad record is left out. LLVM's own drain zeroes it in place, but that would cost all the others:
 /// `llvm-profdata` rejects a profile with a record of no counters ("number of counters is zero").
 ///
-/// Units with and without uniform counters can be linked into one code object. If a record has none, those of the
-/// others are left out, because a profile has them for each record or for none.
+/// Units with and without uniform counters can be linked into one code object. The uniform counters of a record are left
+/// out if another has none, because a profile has them for each record or for none.
 ///
 /// A record that repeats another is no defect: the units of one code object (`-fgpu-rdc`) share the counters
 /// of a function that several of them have, and clang 15 gives each unit a record of it.

@@ -384,6 +384,11 @@ fn compilers_that_lack_a_kind_of_counts_are_named() {
         (OLD, &["--counters=reached"][..], "use clang 20 or later"),
         (NEW, &["--openmp", "--counters=reached"], "--counters=llvm"),
         (NEW, &["--uniformity"], "use clang 23 or later"),
+        (
+            NEW,
+            &["--offload-arch=sm_90", "--uniformity"],
+            "clang counts only on AMD GPUs",
+        ),
     ] {
         let mut command = rocov();
         command.args(["flags", "--clang", clang]).args(options);

@@ -22,8 +22,8 @@ use crate::support::spec::expand;
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
 
-/// Kernels with recursive functions or with loops that lanes leave one by one. LLVM decides which lanes are active together
-/// there, and its decision depends on the code that counts (docs/src/internals/counting.md).
+/// Kernels with recursive functions or with loops that lanes leave one by one. LLVM decides which lanes are active
+/// together there, and its decision depends on the code that counts (docs/src/internals/counting.md).
 const REGROUPED: [&str; 3] = ["callees", "calls", "mandelbrot"];
 
 /// The place of a kernel in the list.
@@ -249,6 +249,11 @@ fn matches_host(name: &str) {
                     }
                     Counters::PassUniform if REGROUPED.contains(&name) => {
                         assert!(device.uniform.keys().eq(of_llvm.keys()), "{what}");
+                        let mut found = device.uniform.values().zip(of_llvm.values());
+                        assert!(
+                            found.all(|(ours, llvms)| ours.len() == llvms.len()),
+                            "{what}"
+                        );
                     }
                     Counters::PassUniform => assert_eq!(device.uniform, of_llvm, "{what}"),
                 }

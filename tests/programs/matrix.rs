@@ -201,7 +201,7 @@ impl Pair {
     ) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let Some(hindrance) = hindrance else {
-            let sample = Sample::run(stack, target, compiler, &[]);
+            let sample = Sample::run(stack, target, compiler, options_for(compiler));
             return Self {
                 data: sample.data.clone(),
                 kind: Kind::Program(sample),
@@ -225,7 +225,8 @@ impl Pair {
         let spec = expand(&spec, directory.path());
         let place = directory.path().join("device");
         std::fs::create_dir(&place).expect("a fresh directory");
-        let object = module(compiler, stack, target, flags_for(compiler.clang, &[]), &[]);
+        let flags = flags_for(compiler.clang, options_for(compiler));
+        let object = module(compiler, stack, target, flags, &[]);
         stack
             .run(target, &object, &spec, &place)
             .success()
@@ -400,6 +401,14 @@ fn without_headers() -> Vec<OsString> {
         .into();
     flags.push(repository("testdata/kernels").into());
     flags
+}
+
+/// The options of `rocov flags` for this compiler: all counters that its code can have.
+fn options_for(compiler: &Compiler) -> &'static [&'static str] {
+    match compiler.release {
+        23.. => &["--uniformity"],
+        _ => &[],
+    }
 }
 
 /// The module by this compiler, in the newest form that the HIP loads and the compiler writes.

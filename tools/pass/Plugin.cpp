@@ -120,7 +120,7 @@ std::vector<CountedFunction> countedFunctions(Module &M,
   return All;
 }
 
-/// Makes an end of counters that nobody asked for.
+/// Removes uniform counters that nobody asked for.
 class UniformCountersPass : public RequiredPass<UniformCountersPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {

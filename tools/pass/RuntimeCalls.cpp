@@ -17,6 +17,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 using namespace llvm;
@@ -68,7 +69,9 @@ setFields(GlobalVariable &Record,
 }
 
 bool dropUniformCounters(Module &M) {
-  if (!M.getNamedGlobal(Mapping) || M.getNamedGlobal(Uniformity))
+  // The data records of clang's PTX have no place for them.
+  bool HasPlace = !Triple(M.getTargetTriple()).isNVPTX();
+  if (HasPlace && (!M.getNamedGlobal(Mapping) || M.getNamedGlobal(Uniformity)))
     return false;
   SmallSetVector<GlobalVariable *, 16> Uniform;
   for (GlobalVariable &Variable : M.globals())

@@ -72,7 +72,8 @@ fn basic() {
 #[test]
 fn counter_correctness() {
     for toolchain in Toolchain::all() {
-        let ran = Ran::one(toolchain, &toolchain.program(&["classify"], &[]), &[]);
+        let program = toolchain.program_with_uniformity(&["classify"]);
+        let ran = Ran::one(toolchain, &program, &[]);
         let merged = ran.merged();
         assert_eq!(
             toolchain.counts(&merged, "_Z8classifyPii"),

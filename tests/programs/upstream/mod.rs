@@ -55,23 +55,33 @@ impl Toolchain {
 
     /// A program of testdata/programs/upstream, with instrumented host code.
     fn program(self, names: &[&str], more: &[&str]) -> Program {
-        self.compiled(names, more)
+        self.compiled(names, &[], more)
+    }
+
+    /// Such a program with uniform counters, if its compiler has them.
+    fn program_with_uniformity(self, names: &[&str]) -> Program {
+        let options: &[&str] = match self.newest {
+            Some(_) => &["--uniformity"],
+            None => &[],
+        };
+        self.compiled(names, options, &[])
     }
 
     /// Such a program without LLVM's drain, which clang 23 links together with HIP. Host code by
     /// clang 23 refers to that drain; librocov has these functions too.
     fn program_without_drain(self, names: &[&str], more: &[&str]) -> Program {
-        self.compiled(names, &[more, &["-no-hip-rt"]].concat())
+        self.compiled(names, &[], &[more, &["-no-hip-rt"]].concat())
     }
 
-    fn compiled(self, names: &[&str], more: &[&str]) -> Program {
+    fn compiled(self, names: &[&str], options: &[&str], more: &[&str]) -> Program {
         let sources: Vec<String> = names
             .iter()
             .map(|name| format!("upstream/{name}.hip"))
             .collect();
         let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
         let more = [more, &["-ldl"]].concat();
-        Program::by(self.compiler(), self.stack, &sources, &["--host"], &more)
+        let options = [options, &["--host"]].concat();
+        Program::by(self.compiler(), self.stack, &sources, &options, &more)
     }
 
     /// Merges profiles, or directories of them.

@@ -128,6 +128,12 @@ fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> 
             "leave out --offload-arch=sm_*, or use it alone"
         );
     }
+    if arguments.uniformity {
+        fail!(
+            "clang counts only on AMD GPUs how often all lanes of a wave are active";
+            "leave out --uniformity"
+        );
+    }
     Ok(())
 }
 

@@ -27,6 +27,7 @@ pub(super) const SOURCES: &[Source] = &sources![
     "CopiesTable.h",
     "CounterUpdates.cpp",
     "CounterUpdates.h",
+    "Cycles.h",
     "DriverNames.cpp",
     "DriverNames.h",
     "Flush.cpp",

@@ -290,7 +290,7 @@ fn add_uniformity(
     if profiles.is_empty() {
         fail!(
             "no profile in {data} has uniform counters";
-            "compile the GPU code with clang 23 or later and the flags of `rocov flags --uniformity`, and run the \
+            "compile all of the GPU code with clang 23 or later and the flags of `rocov flags --uniformity`, and run the \
              program again, or leave out --uniformity"
         );
     }
@@ -299,7 +299,7 @@ fn add_uniformity(
         print::warn(&[diagnostic!(
             "{without} of {} without uniform counters: the report does not show the uniformity of their lines",
             count(total, "code object");
-            "compile them with clang 23 or later and the flags of `rocov flags --uniformity`"
+            "compile all of their units with clang 23 or later and the flags of `rocov flags --uniformity`"
         )]);
     }
     report.add_uniformity(&profiles);
