@@ -47,7 +47,7 @@ impl Planned {
         let known = memory.get(self.at..).unwrap_or_default();
         let mut from = 0;
         let ends = self.pieces.iter().map(|piece| piece.place.clone());
-        for piece in ends.chain([self.len..self.len]) {
+        for piece in ends.chain(std::iter::once(self.len..self.len)) {
             let gap = &mut bytes[from..piece.start.max(from)];
             let constant = known.get(from..).unwrap_or_default();
             let constant = &constant[..constant.len().min(gap.len())];
@@ -200,7 +200,7 @@ impl CudaDevice {
             at += plan.len;
         }
         let begun = begin_all(lane, batch);
-        // Whatever was begun must have ended before anyone touches the memory.
+        // The copies that were begun end before anyone touches the memory.
         lane.stream.finish()?;
         begun
     }
