@@ -488,7 +488,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (8, "2fbd1d0a7d7677f1".into(), "993f39a55bfe414e".into())
+            (9, "920eaa7f9c1674c6".into(), "993f39a55bfe414e".into())
         );
     }
 }

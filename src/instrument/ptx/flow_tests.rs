@@ -144,7 +144,7 @@ impl<'text> Run<'text> {
             let (opcode, operands) = line.split_once(' ').unwrap_or((line, ""));
             let operands: Vec<&str> = operands.split(", ").collect();
             let value = match (opcode, operands.as_slice()) {
-                ("activemask.b32", _) => {
+                ("activemask.b32", _) | ("mov.u32", [_, "%laneid"]) => {
                     self.at = at;
                     return true;
                 }
@@ -463,10 +463,13 @@ fn undeclared(text: &str) -> Vec<&str> {
     used
 }
 
-/// The text with registers that are half full at 4 in place of 2^31, and keep 2 in place of 2^30.
+/// The text with registers that are half full at 4 in place of 2^31, and keep 2 in place of 2^30. A whole warp sums none of 2
+/// or more.
 fn full_early(text: &str) -> String {
     let text = text.replace(" 0x80000000;", " 0x4;");
     let text = text.replace(" 0x40000000,", " 0x2,");
+    let text = text.replace(" 0x8000000;", " 0x2;");
+    let text = text.replace(" 0x800000;", " 0x2;");
     let shifts = ["shr.u32", "shl.b32"];
     let lines = text.lines().map(|line| {
         let is_shift = shifts
@@ -596,11 +599,6 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
                 _ => vec![lanes.collect()],
             };
             groups.retain(|group| !group.is_empty());
-            let is_whole = groups.iter().any(|group| group.len() == 32);
-            // No whole warp sums counts in local memory.
-            if is_whole && is_full_early {
-                continue;
-            }
             warps += 1;
             let memory = Warp::new(&groups).leave();
             for (mark, block) in &marks {

@@ -349,18 +349,26 @@ impl Flush<'_, '_> {
     /// Adds all counts of the active lanes, and ends with `opcode`.
     pub(super) fn at_exit(&self, opcode: &str) -> String {
         let mut code = String::from(
-            "{\n\t.reg .pred %rocov_p, %rocov_r, %rocov_j<5>;\n\t\
-             .reg .b32 %rocov_i, %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s, %rocov_x, %rocov_y, %rocov_u;\n\t\
+            "{\n\t.reg .pred %rocov_p, %rocov_r, %rocov_large, %rocov_j<5>;\n\t\
+             .reg .b32 %rocov_i, %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s, %rocov_x, %rocov_y, %rocov_u, %rocov_bit;\n\t\
              .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t",
         );
-        code.push_str(
-            "activemask.b32 %rocov_m;\n\t\
-             setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
-             @%rocov_p bra $rocov_part;\n\t",
+        let place = format!(
+            "mov.u32 %rocov_l, %laneid;\n\t{}",
+            self.place("%rocov_a", Some("%rocov_l"))
         );
+        let find_whole = "activemask.b32 %rocov_m;\n\t\
+                          setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
+                          @%rocov_p bra $rocov_part;\n\t";
+        // The numbers of the SM and of the warp take long to arrive. A short flush is better without the additions for them
+        // if it does not need them.
+        let has_large = !self.plan.widths.largest.is_empty();
+        code.push_str(&match has_large {
+            true => place + find_whole,
+            false => find_whole.to_owned() + &place,
+        });
+        code.push_str("mov.b32 %rocov_bit, 1;\n\tshl.b32 %rocov_bit, %rocov_bit, %rocov_l;\n\t");
         self.find_large(&mut code);
-        code.push_str("mov.u32 %rocov_l, %laneid;\n\t");
-        code.push_str(&self.place("%rocov_a", Some("%rocov_l")));
         let sources = self.sources();
         let numbers = self.plan.ways.iter();
         let numbers = numbers.filter(|way| matches!(way, Way::Number(_))).count();
@@ -376,6 +384,10 @@ impl Flush<'_, '_> {
         }
         self.sum_sources(&mut code, &sources);
         self.find_alike(&mut code);
+        // The sums do not wait for this vote, and are right if it leads nowhere.
+        if has_large {
+            code.push_str("@%rocov_large bra $rocov_part;\n\t");
+        }
         let mut next = 0;
         for first in (0..self.plan.ways.len()).step_by(WORD) {
             self.add_by_lane(&mut code, first, &sources, &mut next);
@@ -532,15 +544,16 @@ impl Flush<'_, '_> {
             0 => code.push_str("mov.b32 %rocov_c, 0;\n\t"),
             _ => {
                 is_of_lanes(code, always);
-                code.push_str("selp.b32 %rocov_c, 32, 0, %rocov_p;\n\t");
+                code.push_str("selp.b32 %rocov_c, 0xffffffff, 0, %rocov_p;\n\t");
             }
         }
         for group in groups {
-            vote(code, &word_of(word * WORD), group.trailing_zeros() as usize);
+            ballot(code, &word_of(word * WORD), group.trailing_zeros() as usize);
             code.push_str("mov.b32 %rocov_s, %rocov_t;\n\t");
             is_of_lanes(code, *group);
             code.push_str("selp.b32 %rocov_c, %rocov_s, %rocov_c, %rocov_p;\n\t");
         }
+        code.push_str("popc.b32 %rocov_c, %rocov_c;\n\t");
     }
 
     /// The counts that others follow from.
@@ -721,7 +734,8 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// Leads to the code for some lanes, which takes numbers of any size, if a register of one has more bits than a sum takes.
+    /// Sets `%rocov_large` if a register of a lane has more bits than a sum takes. The code for some lanes takes numbers of any
+    /// size.
     fn find_large(&self, code: &mut String) {
         let slots = self.plan.widths.largest.iter().copied();
         let (wide, narrow): (Vec<Slot>, Vec<Slot>) =
@@ -756,10 +770,7 @@ impl Flush<'_, '_> {
                 let _ = write!(code, "setp.ge.u64 %rocov_p, %rocov_v, {most:#x};\n\t");
             }
         }
-        code.push_str(
-            "vote.sync.any.pred %rocov_p, %rocov_p, 0xffffffff;\n\t\
-             @%rocov_p bra $rocov_part;\n\t",
-        );
+        code.push_str("vote.sync.any.pred %rocov_large, %rocov_p, 0xffffffff;\n\t");
     }
 }
 
@@ -804,20 +815,21 @@ fn add_terms(code: &mut String, terms: &[(Source, i64)], sources: &[Source]) -> 
 
 /// Sets `%rocov_t` to the number of lanes of a whole warp that have a bit of a word.
 fn vote(code: &mut String, word: &str, bit: usize) {
-    test_bit(code, word, bit);
-    code.push_str(
-        "vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t\
-         popc.b32 %rocov_t, %rocov_t;\n\t",
-    );
+    ballot(code, word, bit);
+    code.push_str("popc.b32 %rocov_t, %rocov_t;\n\t");
 }
 
-/// Sets `%rocov_p` in these lanes.
+/// Sets `%rocov_t` to the lanes of a whole warp that have a bit of a word.
+fn ballot(code: &mut String, word: &str, bit: usize) {
+    test_bit(code, word, bit);
+    code.push_str("vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t");
+}
+
+/// Sets `%rocov_p` in these lanes. `%rocov_bit` is the bit of the lane.
 fn is_of_lanes(code: &mut String, lanes: u32) {
     let _ = write!(
         code,
-        "mov.b32 %rocov_t, {lanes:#x};\n\t\
-         shr.u32 %rocov_t, %rocov_t, %rocov_l;\n\t\
-         and.b32 %rocov_t, %rocov_t, 1;\n\t\
+        "and.b32 %rocov_t, %rocov_bit, {lanes:#x};\n\t\
          setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t"
     );
 }
