@@ -269,7 +269,7 @@ fn a_unit_without_uniform_counters_leaves_out_those_of_its_code_object() {
         .with_status(1)
         .says(&["has uniform counters"]);
     let mut report = mixed.compiler.rocov("report");
-    let report = json(&succeeds(report.arg(&data).arg("--json")));
+    let report = json(succeeds(report.arg(&data).arg("--json")));
     let totals = &report["data"][0]["totals"]["functions"];
     // One function of the first unit and one of the second do not run.
     assert_eq!(
