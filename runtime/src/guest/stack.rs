@@ -5,7 +5,7 @@
 //! first caller outside of HIP and ROCr, found on the stack of the hook.
 #![expect(unsafe_code, reason = "calls the unwinder")]
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 
@@ -31,7 +31,7 @@ thread_local! {
     /// The hook that the thread is in, for [`loader`].
     static HOOK: Cell<Option<Hook>> = const { Cell::new(None) };
     /// The way to the code that the thread last found to load an executable.
-    static LAST_WAY: RefCell<Option<Way>> = const { RefCell::new(None) };
+    static LAST_WAY: Cell<Option<Way>> = const { Cell::new(None) };
 }
 
 /// Runs `work` in the function `hook`, at which a call of the program has arrived.
@@ -57,16 +57,19 @@ pub(crate) fn loader() -> Loader {
         return find_loader(None).0;
     };
     let opened = elf_objects::opened();
-    let found = LAST_WAY.try_with(|last| {
-        let mut last = last.borrow_mut();
-        if let Some(way) = last.as_ref().filter(|way| way.is_from(hook, opened)) {
-            return way.loader.clone();
+    // Taken out meanwhile: a signal handler may load code during the walk.
+    let last = LAST_WAY.try_with(Cell::take).unwrap_or_default();
+    let way = last.filter(|way| way.is_from(hook, opened));
+    let (loader, way) = match way {
+        Some(way) => (way.loader.clone(), Some(way)),
+        None => {
+            let (loader, calls) = find_loader(Some(hook.function));
+            let way = Way::new(hook, opened, calls, &loader);
+            (loader, way)
         }
-        let (loader, calls) = find_loader(Some(hook.function));
-        *last = Way::new(hook, opened, calls, &loader);
-        loader
-    });
-    found.unwrap_or_else(|_| find_loader(Some(hook.function)).0)
+    };
+    let _ = LAST_WAY.try_with(|last| last.set(way));
+    loader
 }
 
 /// Walks the stack to the code that is loading an executable. Returns that, and the calls from the hook to it.
@@ -107,8 +110,7 @@ const MOST_CALLS: usize = 64;
 /// to compare the return addresses takes a small part of the time of another walk.
 ///
 /// The address of a call determines the size of its frame, so equal addresses at equal places are the same calls. Only a
-/// function that takes a variable part of the stack may have another caller, and an old address would have to lie there by
-/// chance.
+/// function whose frame has no fixed size may have another caller, and an old address would have to lie there by chance.
 #[derive(Debug)]
 struct Way {
     hook: Hook,
@@ -119,9 +121,10 @@ struct Way {
 }
 
 impl Way {
-    /// `None` if the return addresses are not all at their places on the stack, which depends on the processor.
+    /// `None` if the walk has found no file, which may become known, or if the return addresses are not all at their places
+    /// on the stack, which depends on the processor.
     fn new(hook: Hook, opened: u64, calls: Vec<Call>, loader: &Loader) -> Option<Self> {
-        if !(1..=MOST_CALLS).contains(&calls.len()) {
+        if loader.file.is_none() || !(1..=MOST_CALLS).contains(&calls.len()) {
             return None;
         }
         let way = Self {
@@ -269,26 +272,29 @@ unsafe extern "C" {
 mod tests {
     use super::*;
 
-    /// A hook: returns the loader, and the place of the calls that are kept for the next one.
+    /// A hook: returns the loader, and the calls that are kept for the next one, by their place and their first caller.
     #[inline(never)]
-    extern "C" fn hook() -> (Loader, usize) {
+    extern "C" fn hook() -> (Loader, usize, *const c_void) {
         let function = hook as *const c_void;
         in_hook(function, || {
             let found = loader();
-            LAST_WAY.with_borrow(|way| {
-                let way = way.as_ref().expect("a way");
-                (found, way.calls.as_ptr().addr())
-            })
+            let way = LAST_WAY.take().expect("a way");
+            let (place, caller) = (way.calls.as_ptr().addr(), way.calls[0].function);
+            LAST_WAY.set(Some(way));
+            (found, place, caller)
         })
     }
 
+    // Functions with equal code may become one.
     #[inline(never)]
-    fn one() -> (Loader, usize) {
+    fn one() -> (Loader, usize, *const c_void) {
+        std::hint::black_box(1);
         std::hint::black_box(hook())
     }
 
     #[inline(never)]
-    fn other() -> (Loader, usize) {
+    fn other() -> (Loader, usize, *const c_void) {
+        std::hint::black_box("other");
         std::hint::black_box(hook())
     }
 
@@ -298,24 +304,20 @@ mod tests {
         let mut ways = Vec::new();
         // One loop for all calls, so that the stack is equally deep at each.
         for call in [one, one, other, other, one] {
-            let (loader, way) = call();
+            let (loader, way, caller) = call();
             assert_eq!(loader.file.as_deref(), Some(own.as_path()));
             assert!(!loader.is_hip);
+            assert_eq!(caller, call as *const c_void);
             ways.push(way);
         }
         assert_eq!(ways[0], ways[1]);
         assert_eq!(ways[2], ways[3]);
-        let last = LAST_WAY.with_borrow(|way| way.as_ref().map(|way| way.calls.clone()));
-        let last = last.expect("a way");
-        let function = one as *const c_void;
-        assert_eq!(last[0].function, function, "{last:?}");
     }
 
-    /// The way of a stack that is gone is not taken, and nothing crashes.
     #[test]
-    fn a_way_through_memory_that_is_gone_is_not_taken() {
-        let (loader, _) = one();
-        let mut way = LAST_WAY.take().expect("a way");
+    fn a_way_that_has_changed_or_is_gone_is_not_taken() {
+        let (loader, ..) = one();
+        let way = LAST_WAY.take().expect("a way");
         let (hook, opened) = (way.hook, way.opened);
         let moved = Hook {
             place: hook.place - WORD,
@@ -323,6 +325,17 @@ mod tests {
         };
         assert!(!way.is_from(moved, opened));
         assert!(!way.is_from(hook, opened + 1));
+        // A stack of our own, with the return addresses of the way, and with another.
+        let mut words: Vec<usize> = way.calls.iter().map(|call| call.address + 1).collect();
+        let calls = (way.calls.iter().zip(&words)).map(|(call, word)| Call {
+            place: (&raw const *word).addr(),
+            ..*call
+        });
+        let mut way = Way::new(hook, opened, calls.collect(), &loader).expect("a way");
+        assert!(way.is_from(hook, opened));
+        words[0] += 1;
+        std::hint::black_box(&words);
+        assert!(!way.is_from(hook, opened));
         // The page at 0 is never mapped.
         way.calls[0].place = WORD;
         assert!(!way.is_from(hook, opened));

@@ -47,14 +47,17 @@ pub(crate) fn leaving() -> RocovStatus {
     keep(Moment::Last);
     note_registry();
     journal::note(Note::Ended);
-    LEFT.store(std::process::id(), Ordering::Relaxed);
+    // A program may go on after this if it has called `chroot`, or a function that did not start another program.
+    if process::is_exiting() {
+        LEFT.store(std::process::id(), Ordering::Relaxed);
+    }
     status
 }
 
-/// The number of the process that has called [`leaving`].
+/// The number of the process that has called [`leaving`] in its last exit handler.
 static LEFT: AtomicU32 = AtomicU32::new(0);
 
-/// Returns whether this process has drained for the last time. A child that is forked later has not.
+/// Returns whether this process has drained in its last exit handler. A child that is forked later has not.
 pub(super) fn has_left() -> bool {
     LEFT.load(Ordering::Relaxed) == std::process::id()
 }

@@ -226,7 +226,7 @@ impl Drop for Entered<'_> {
     }
 }
 
-impl<'a> Entered<'a> {
+impl Entered<'_> {
     /// The device address and the size in bytes of the variable `name` of `module`. `None` if it has none.
     pub(super) fn global(
         &self,
@@ -265,7 +265,7 @@ impl<'a> Entered<'a> {
     }
 
     /// Makes a stream that waits for no other.
-    pub(super) fn stream(&self) -> Result<Stream<'a>, DeviceError> {
+    pub(super) fn stream(&self) -> Result<Stream<'_>, DeviceError> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the call writes a handle.
         check("cuStreamCreate", unsafe {
@@ -442,15 +442,6 @@ impl<'a> Staging<'a> {
         debug_assert!(at <= self.bytes, "inside the memory");
         // SAFETY: the address is inside the allocation or at its end.
         unsafe { self.start.add(at) }
-    }
-
-    /// `bytes` bytes from `at` on. No copy is under way.
-    pub(super) fn contents_mut(&mut self, at: usize, bytes: usize) -> &mut [u8] {
-        let room = self.bytes.checked_sub(at);
-        assert!(room.is_some_and(|room| bytes <= room), "inside the memory");
-        // SAFETY: the allocation has these bytes (checked above), and nobody else has a reference to it. Memory from the
-        // driver has pages of the system, which hold bytes of any value.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(at), bytes) }
     }
 
     /// The first `bytes` bytes. No copy is under way.

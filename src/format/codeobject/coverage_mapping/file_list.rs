@@ -125,6 +125,7 @@ fn within(directory: Option<&[u8]>, name: &[u8]) -> Result<String, CoverageError
     let whole = format!("{directory}/{name}");
     if !["//", "/."].iter().any(|part| whole.contains(part))
         && !whole.starts_with('.')
+        && !directory.is_empty()
         && !whole.ends_with('/')
     {
         return Ok(whole);
@@ -199,5 +200,33 @@ fn inflate(data: &[u8], size: u64) -> Result<Vec<u8>, CoverageError> {
         len if len == size => Ok(inflated),
         len if len > size => Err(failed("there are more".into())),
         len => Err(failed(format!("there are {len}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_put_together_as_llvm_cov_prints_them() {
+        for (directory, name, expected) in [
+            (None, "a.c", "a.c"),
+            (Some(""), "a.c", "a.c"),
+            (Some("/d"), "a.c", "/d/a.c"),
+            (Some("/d"), "e/a.c", "/d/e/a.c"),
+            (Some("/d"), "/e/a.c", "/e/a.c"),
+            (Some("/"), "a.c", "/a.c"),
+            (Some("/d/"), "a.c", "/d/a.c"),
+            (Some("/d"), "./a.c", "/d/a.c"),
+            (Some("/d/e"), "../a.c", "/d/a.c"),
+            (Some("/d/.."), "a.c", "/a.c"),
+            (Some("."), "a.c", "a.c"),
+            (Some("d"), "a.c", "d/a.c"),
+            (Some("/d/.e"), "f..c", "/d/.e/f..c"),
+            (Some("/d"), "e/", "/d/e"),
+        ] {
+            let found = within(directory.map(str::as_bytes), name.as_bytes());
+            assert_eq!(found.expect("a path"), expected, "{directory:?} {name}");
+        }
     }
 }
