@@ -57,8 +57,8 @@ pub(crate) struct FlagsArguments {
 
     /// Also count how often all lanes of a wave are active, for `rocov report --uniformity`
     ///
-    /// Requires clang 23 or later and an AMD GPU, and counts: not --counters=reached. LLVM's own counters always include
-    /// these counts.
+    /// Requires clang 23 or later and an AMD GPU. LLVM's own counters always include these counts, and --counters=reached
+    /// never does.
     #[arg(long)]
     pub(crate) uniformity: bool,
 
