@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A pause is the time waited so far, divided by this. So a look comes late by at most this part.
-const PART: u32 = 8;
+const PART: u32 = 16;
 
 /// A wait by looks at memory. Its pauses grow with the time since it began.
 pub struct Pause {
