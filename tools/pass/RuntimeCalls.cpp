@@ -33,6 +33,10 @@ constexpr StringLiteral UniformPrefix = "__llvm_prf_unifcnt_";
 /// The variable that only units with a coverage mapping have (LLVM's InstrProf.h).
 constexpr StringLiteral Mapping = "__llvm_coverage_mapping";
 
+/// The variable of units with rocov's device header. It also has the bounds of a
+/// section that no unit has; without it, clang's table of bounds does not link.
+constexpr StringLiteral Version = "__rocov_raw_version";
+
 /// The variable of rocov's device header that asks for uniform counters.
 constexpr StringLiteral Uniformity = "__rocov_uniformity";
 
@@ -71,7 +75,8 @@ setFields(GlobalVariable &Record,
 bool dropUniformCounters(Module &M) {
   // The data records of clang's PTX have no place for them.
   bool HasPlace = !Triple(M.getTargetTriple()).isNVPTX();
-  if (HasPlace && (!M.getNamedGlobal(Mapping) || M.getNamedGlobal(Uniformity)))
+  if (HasPlace && (!M.getNamedGlobal(Mapping) || !M.getNamedGlobal(Version) ||
+                   M.getNamedGlobal(Uniformity)))
     return false;
   SmallSetVector<GlobalVariable *, 16> Uniform;
   for (GlobalVariable &Variable : M.globals())

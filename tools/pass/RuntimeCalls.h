@@ -16,11 +16,11 @@ namespace rocov {
 
 class GpuTarget;
 
-/// Removes the counters of the runs by all lanes, and puts nulls in their place into
-/// the data records. Keeps them if \p M has no coverage mapping, because reports of
-/// coverage do not show them, or if rocov's device header asks for them. Call it
-/// early, while the calls of the device runtime are not inlined. Returns whether
-/// anything changed.
+/// Removes the counters of the runs by all lanes, which reports of coverage do not
+/// show, and puts nulls in their place into the data records. Keeps them if \p M has
+/// no coverage mapping, if it is without rocov's device header, or if that asks for
+/// them. Call it early, while the calls of the device runtime are not inlined. Returns
+/// whether anything changed.
 bool dropUniformCounters(llvm::Module &M);
 
 /// Since clang 23, code calls the device runtime to add to a counter, and to the
