@@ -10,9 +10,6 @@ use rocov_tests::program::TARGET;
 const RELEASES: [u32; 3] = [22, 23, 24];
 const WAYS: [&str; 3] = ["llvm", "reached", "fast"];
 
-/// The first clang that can also count the runs in which all lanes of a wave are active.
-const UNIFORMITY_SINCE: u32 = 23;
-
 fn main() {
     for compiler in RELEASES.into_iter().filter_map(Compiler::find) {
         table(compiler);
@@ -31,7 +28,8 @@ fn table(compiler: &'static Compiler) {
         .each_ref()
         .map(|option| Build::counting(compiler, &[option]));
     let mut ratios = WAYS.map(|_| Vec::new());
-    let mut uniform = (compiler.release >= UNIFORMITY_SINCE)
+    let mut uniform = compiler
+        .has_uniform_counters()
         .then(|| Build::counting(compiler, &["--counters=fast", "--uniformity"]));
     let mut uniform_ratios = Vec::new();
     for kernel in &KERNELS {

@@ -23,7 +23,7 @@ const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
 
 /// Kernels with recursive functions or with loops that lanes leave one by one. LLVM decides which lanes are active
-/// together there, and its decision depends on the code that counts (docs/src/internals/counting.md).
+/// together there, and decides by how the code is instrumented (docs/src/internals/counting.md).
 const REGROUPED: [&str; 3] = ["callees", "calls", "mandelbrot"];
 
 /// The place of a kernel in the list.

@@ -405,9 +405,9 @@ fn without_headers() -> Vec<OsString> {
 
 /// The options of `rocov flags` for this compiler: all counters that its code can have.
 fn options_for(compiler: &Compiler) -> &'static [&'static str] {
-    match compiler.release {
-        23.. => &["--uniformity"],
-        _ => &[],
+    match compiler.has_uniform_counters() {
+        true => &["--uniformity"],
+        false => &[],
     }
 }
 

@@ -40,9 +40,11 @@ pub enum Counters {
 impl Counters {
     /// The ways of the tests' compiler.
     pub fn all() -> Vec<Self> {
-        let release = Compiler::usual().release;
-        let pass = plugin(release).map(|_| Self::Pass);
-        let uniform = pass.filter(|_| release >= 23).map(|_| Self::PassUniform);
+        let compiler = Compiler::usual();
+        let pass = plugin(compiler.release).map(|_| Self::Pass);
+        let uniform = pass
+            .filter(|_| compiler.has_uniform_counters())
+            .map(|_| Self::PassUniform);
         let all = [Some(Self::Llvm), pass, uniform];
         all.into_iter().flatten().collect()
     }

@@ -77,6 +77,12 @@ impl Compiler {
             .as_ref()
     }
 
+    /// Returns whether its code can count the runs in which all lanes of a wave are active.
+    #[must_use]
+    pub fn has_uniform_counters(&self) -> bool {
+        self.release >= 23
+    }
+
     /// The compiler of most tests: clang 22, or the release that `ROCOV_TEST_CLANG` names.
     pub fn usual() -> &'static Self {
         let named = env::var("ROCOV_TEST_CLANG").ok();

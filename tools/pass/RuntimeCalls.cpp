@@ -33,8 +33,8 @@ constexpr StringLiteral UniformPrefix = "__llvm_prf_unifcnt_";
 /// The variable that only units with a coverage mapping have (LLVM's InstrProf.h).
 constexpr StringLiteral Mapping = "__llvm_coverage_mapping";
 
-/// The variable of units with rocov's device header. It also has the bounds of a
-/// section that no unit has; without it, clang's table of bounds does not link.
+/// The variable of units with rocov's device header. The header also defines the
+/// bounds of a section that no unit has: clang's table of bounds refers to them.
 constexpr StringLiteral Version = "__rocov_raw_version";
 
 /// The variable of rocov's device header that asks for uniform counters.
