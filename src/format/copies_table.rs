@@ -2,6 +2,11 @@
 //!
 //! Code of rocov's compiler plugin or device header adds to a copy of a counter instead of the counter, one copy
 //! for each compute unit. Each translation unit has a table, and the section has all tables of a code object.
+//!
+//! A copy in version 1 has a word for each counter. In version 2, which rocov writes into PTX, it has probes: each counter
+//! is the sum of some of them.
+
+use std::sync::Arc;
 
 use byteorder::{ByteOrder, LittleEndian};
 use thiserror::Error;
@@ -11,8 +16,10 @@ pub const COPIES_SECTION: &str = "__rocov_copies";
 /// The symbol of the bounds of the section: two words of 8 bytes, its start and stop as device addresses. Its
 /// visibility is protected, so it is in `.dynsym` and the loader finds it by name.
 pub const COPIES_SYMBOL: &str = "__rocov_copies_bounds";
-/// The only known version of a table.
+/// The version of a table whose copies have all counters.
 pub const COPIES_VERSION: u32 = 1;
+/// The version of a table whose copies have probes.
+pub const PROBES_VERSION: u32 = 2;
 /// The size of the bounds of the section in bytes.
 pub const COPIES_BOUNDS_BYTES: u64 = 16;
 
@@ -24,6 +31,12 @@ const HEAD_BYTES: usize = 16;
 const FIXED_BYTES: usize = 32;
 /// The start and stop of a range.
 const RANGE_BYTES: usize = 16;
+/// The fixed part, a range, and the number of probes. The terms of the counters follow.
+const PROBES_FIXED_BYTES: usize = FIXED_BYTES + RANGE_BYTES + 8;
+/// The size of a term.
+const TERM_BYTES: usize = 4;
+/// The size of a counter, and of a probe.
+const WORD_BYTES: u64 = 8;
 /// Tables begin at multiples of this.
 const ALIGNMENT: usize = 8;
 /// The most damaged tables that rocov remembers.
@@ -40,6 +53,87 @@ pub struct CopiesTable {
     pub area: (u64, u64),
     /// Start and stop of the counters that each copy has, in this order.
     pub ranges: Vec<(u64, u64)>,
+    /// The probes of each copy, if it has those instead of the counters. Then there is one range.
+    pub probes: Option<Arc<Probes>>,
+}
+
+/// The probes of a copy, and the counters that are sums of them.
+///
+/// Each counter has a list of probes. It is a sum without subtractions, so it never goes down while kernels run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probes {
+    /// The number of probes. Each has 8 bytes.
+    pub count: u64,
+    /// The lists of all counters, one after the other, as [`Probes::encoded`] writes them.
+    terms: Vec<u32>,
+}
+
+/// Stands for the number of a probe in the only term of a counter that no probe adds to.
+const NO_PROBE: u32 = u32::MAX >> 1;
+
+impl Probes {
+    /// The terms of a counter, as a table has them: twice the number of a probe, and 1 more if another one follows.
+    pub(crate) fn encoded(probes: impl IntoIterator<Item = usize>) -> Vec<u32> {
+        let mut terms: Vec<u32> = probes
+            .into_iter()
+            .map(|probe| u32::try_from(probe).unwrap_or(NO_PROBE) << 1 | 1)
+            .collect();
+        match terms.last_mut() {
+            Some(last) => *last -= 1,
+            None => terms.push(NO_PROBE << 1),
+        }
+        terms
+    }
+
+    /// Calls `add` with the number of each counter and each of its probes.
+    pub(crate) fn each(&self, mut add: impl FnMut(usize, usize)) {
+        let mut counter = 0;
+        for term in &self.terms {
+            let probe = term >> 1;
+            if probe != NO_PROBE {
+                add(counter, probe as usize);
+            }
+            counter += usize::from(term & 1 == 0);
+        }
+    }
+
+    /// Decodes the probes of a table at byte `at`, for so many counters. `bytes` begin with the number of probes.
+    fn decode(bytes: &[u8], counters: u64, at: usize) -> Result<Self, CopiesTableError> {
+        let count = LittleEndian::read_u64(bytes);
+        let words = bytes[WORD_BYTES as usize..].chunks_exact(TERM_BYTES);
+        let mut words = words.map(LittleEndian::read_u32);
+        let mut terms = Vec::new();
+        let mut ended = 0;
+        while ended < counters
+            && let Some(term) = words.next()
+        {
+            let probe = term >> 1;
+            let is_none = term == NO_PROBE << 1;
+            if !is_none && u64::from(probe) >= count {
+                return Err(CopiesTableError::Probe {
+                    at,
+                    found: probe,
+                    count,
+                });
+            }
+            ended += u64::from(term & 1 == 0);
+            terms.push(term);
+        }
+        // Padding has at most one word.
+        let found = ended
+            + words
+                .skip(1)
+                .map(|term| u64::from(term & 1 == 0))
+                .sum::<u64>();
+        match found == counters {
+            true => Ok(Self { count, terms }),
+            false => Err(CopiesTableError::Terms {
+                at,
+                found,
+                counters,
+            }),
+        }
+    }
 }
 
 impl CopiesTable {
@@ -50,19 +144,30 @@ impl CopiesTable {
         counted.checked_next_multiple_of(unit)
     }
 
-    /// Decodes the good table of `bytes` bytes.
-    fn decode(bytes: &[u8]) -> Self {
+    /// Decodes the table of `bytes` bytes at byte `at` of the section, whose version and size are good.
+    fn decode(bytes: &[u8], at: usize) -> Result<Self, CopiesTableError> {
         let pair = |at: usize| {
             let word = |at: usize| LittleEndian::read_u64(&bytes[at..]);
             (word(at), word(at + 8))
         };
-        Self {
+        let has_probes = version(bytes) == PROBES_VERSION;
+        let end = match has_probes {
+            true => FIXED_BYTES + RANGE_BYTES,
+            false => bytes.len(),
+        };
+        let ranges: Vec<(u64, u64)> = (FIXED_BYTES..end).step_by(RANGE_BYTES).map(pair).collect();
+        let probes = match (has_probes, ranges.first()) {
+            (true, Some((start, stop))) => {
+                let counters = stop.saturating_sub(*start) / WORD_BYTES;
+                Some(Arc::new(Probes::decode(&bytes[end..], counters, at)?))
+            }
+            _ => None,
+        };
+        Ok(Self {
             area: pair(HEAD_BYTES),
-            ranges: (FIXED_BYTES..bytes.len())
-                .step_by(RANGE_BYTES)
-                .map(pair)
-                .collect(),
-        }
+            ranges,
+            probes,
+        })
     }
 
     fn loaded_at(&self, load_delta: u64) -> Self {
@@ -70,6 +175,7 @@ impl CopiesTable {
         Self {
             area: loaded(self.area, load_delta),
             ranges: ranges.map(|range| loaded(*range, load_delta)).collect(),
+            probes: self.probes.clone(),
         }
     }
 }
@@ -109,7 +215,7 @@ pub enum CopiesTableError {
     },
     /// rocov does not support the version of a table.
     #[error(
-        "the table at byte {at} of {COPIES_SECTION} has version {found}, expected {COPIES_VERSION}"
+        "the table at byte {at} of {COPIES_SECTION} has version {found}, expected {COPIES_VERSION} or {PROBES_VERSION}"
     )]
     Version {
         /// The place of the table in the section.
@@ -119,16 +225,44 @@ pub enum CopiesTableError {
     },
     /// A table has an impossible size.
     #[error(
-        "the table at byte {at} of {COPIES_SECTION} has {found} bytes, expected {FIXED_BYTES} plus a multiple of \
-        {RANGE_BYTES}, at most {room}"
+        "the table at byte {at} of {COPIES_SECTION} has {found} bytes, expected {least} plus a multiple of {unit}, at \
+        most {room}"
     )]
     Size {
         /// The place of the table in the section.
         at: usize,
         /// The size that it states, in bytes.
         found: u32,
+        /// The least size of a table of its version, in bytes.
+        least: usize,
+        /// The size of each further part, in bytes.
+        unit: usize,
         /// The bytes up to the next table or the end of the section.
         room: usize,
+    },
+    /// A counter is a sum of a probe that a copy does not have.
+    #[error(
+        "the table at byte {at} of {COPIES_SECTION} has a term with probe {found}, expected less than {count}"
+    )]
+    Probe {
+        /// The place of the table in the section.
+        at: usize,
+        /// The number of the probe.
+        found: u32,
+        /// The number of probes of a copy.
+        count: u64,
+    },
+    /// There are fewer or more terms than the counters have.
+    #[error(
+        "the table at byte {at} of {COPIES_SECTION} ends after the terms of {found}, expected {counters} counters"
+    )]
+    Terms {
+        /// The place of the table in the section.
+        at: usize,
+        /// The number of counters with terms.
+        found: u64,
+        /// The number of counters of its range.
+        counters: u64,
     },
     /// The section cannot be read from the ELF.
     #[error("{COPIES_SECTION} cannot be read from the ELF: {reason}")]
@@ -185,10 +319,11 @@ impl CopiesTables {
         let (mut found, mut more) = (Self::default(), 0);
         for (at, end) in starts.iter().copied().zip(ends) {
             let piece = &bytes[at..end];
-            let size = size(piece, at);
-            let rest = match size {
-                Ok(size) => {
-                    found.tables.push(CopiesTable::decode(&piece[..size]));
+            let table = size(piece, at)
+                .and_then(|size| Ok((size, CopiesTable::decode(&piece[..size], at)?)));
+            let rest = match table {
+                Ok((size, table)) => {
+                    found.tables.push(table);
                     foreign(&piece[size..], at + size)
                 }
                 Err(error) => Some(error),
@@ -261,16 +396,28 @@ fn size(bytes: &[u8], at: usize) -> Result<usize, CopiesTableError> {
     if room < HEAD_BYTES {
         return Err(CopiesTableError::Cut { at, found: room });
     }
-    let version = LittleEndian::read_u32(&bytes[MAGIC.len()..]);
-    if version != COPIES_VERSION {
-        return Err(CopiesTableError::Version { at, found: version });
-    }
+    let (least, unit) = match version(bytes) {
+        COPIES_VERSION => (FIXED_BYTES, RANGE_BYTES),
+        PROBES_VERSION => (PROBES_FIXED_BYTES, ALIGNMENT),
+        found => return Err(CopiesTableError::Version { at, found }),
+    };
     let found = LittleEndian::read_u32(&bytes[MAGIC.len() + 4..]);
     let size = found as usize;
-    match size.checked_sub(FIXED_BYTES) {
-        Some(ranges) if ranges % RANGE_BYTES == 0 && size <= room => Ok(size),
-        _ => Err(CopiesTableError::Size { at, found, room }),
+    match size.checked_sub(least) {
+        Some(rest) if rest % unit == 0 && size <= room => Ok(size),
+        _ => Err(CopiesTableError::Size {
+            at,
+            found,
+            least,
+            unit,
+            room,
+        }),
     }
+}
+
+/// The version of the table at the start of `bytes`, which have at least its head.
+fn version(bytes: &[u8]) -> u32 {
+    LittleEndian::read_u32(&bytes[MAGIC.len()..])
 }
 
 #[cfg(test)]

@@ -9,6 +9,17 @@ fn table(version: u32, stated: u32, words: &[u64]) -> Vec<u8> {
     bytes
 }
 
+/// A table of version 2 for three counters with these terms.
+fn with_probes(count: u64, terms: &[u32]) -> Vec<u8> {
+    let pairs = terms.chunks(2);
+    let pairs = pairs.map(|pair| u64::from(pair[0]) | u64::from(*pair.get(1).unwrap_or(&0)) << 32);
+    let words: Vec<u64> = [0x1000, 0x2000, 0x40, 0x58, count]
+        .into_iter()
+        .chain(pairs)
+        .collect();
+    table(2, 16 + 8 * words.len() as u32, &words)
+}
+
 fn good(words: &[u64]) -> Vec<u8> {
     table(1, 16 + 8 * words.len() as u32, words)
 }
@@ -27,15 +38,45 @@ fn tables_follow_each_other_with_any_number_of_ranges() {
     let first = CopiesTable {
         area: (0x1000, 0x2000),
         ranges: vec![(8, 16), (24, 40)],
+        probes: None,
     };
     let second = CopiesTable {
         area: (3, 4),
         ranges: Vec::new(),
+        probes: None,
     };
     let decoded = CopiesTables::decode(&bytes);
     assert_eq!(decoded.tables, [first, second]);
     assert_eq!(decoded.damage, []);
     assert!(CopiesTables::decode(&[]).is_empty());
+}
+
+#[test]
+fn counters_are_sums_of_probes() {
+    // Probes 1 and 0, none, and probe 1.
+    let bytes = with_probes(2, &[3, 0, 0xffff_fffe, 2]);
+    let decoded = CopiesTables::decode(&bytes);
+    assert_eq!(decoded.damage, []);
+    let [table] = decoded.tables.as_slice() else {
+        panic!("{:?}", decoded.tables)
+    };
+    assert_eq!(
+        (table.area, table.ranges.as_slice()),
+        ((0x1000, 0x2000), &[(0x40, 0x58)][..])
+    );
+    let probes = table.probes.as_ref().unwrap();
+    let mut found = Vec::new();
+    probes.each(|counter, probe| found.push((counter, probe)));
+    assert_eq!((probes.count, found), (2, vec![(0, 1), (0, 0), (2, 1)]));
+    // What is written is what is read, and half a word is left.
+    let lists = [vec![1, 0], vec![], vec![1], vec![]];
+    let written: Vec<u32> = lists.iter().cloned().flat_map(Probes::encoded).collect();
+    assert_eq!(written, [3, 0, 0xffff_fffe, 2, 0xffff_fffe]);
+    assert!(
+        CopiesTables::decode(&with_probes(2, &[0, 0, 2]))
+            .damage
+            .is_empty()
+    );
 }
 
 #[test]
@@ -45,6 +86,7 @@ fn a_load_moves_every_address() {
     let moved = CopiesTable {
         area: (0x7000_1000, 0x7000_2000),
         ranges: vec![(0x7000_0008, 0x7000_0010)],
+        probes: None,
     };
     assert_eq!(loaded.tables, [moved]);
 }
@@ -63,13 +105,13 @@ fn each_bad_table_is_named_and_costs_only_itself() {
     };
     for (bad, line) in [
         (
-            table(2, 48, &[1, 2, 3, 4]),
-            format!("{head} has version 2, expected 1"),
+            table(3, 48, &[1, 2, 3, 4]),
+            format!("{head} has version 3, expected 1 or 2"),
         ),
         // Its size leads past the end.
         (
             table(7, u32::MAX, &[1, 2]),
-            format!("{head} has version 7, expected 1"),
+            format!("{head} has version 7, expected 1 or 2"),
         ),
         (table(1, 0, &[1, 2]), of_size(0, 32)),
         (table(1, 16, &[1, 2]), of_size(16, 32)),
@@ -78,6 +120,26 @@ fn each_bad_table_is_named_and_costs_only_itself() {
         (table(1, 48, &[1, 2]), of_size(48, 32)),
         (table(1, u32::MAX, &[1, 2]), of_size(u32::MAX, 32)),
         (table(1, 32, &[]), of_size(32, 16)),
+        (
+            table(2, 48, &[1, 2, 3, 4]),
+            format!("{head} has 48 bytes, expected 56 plus a multiple of 8, at most 48"),
+        ),
+        (
+            with_probes(2, &[0, 4, 0]),
+            format!("{head} has a term with probe 2, expected less than 2"),
+        ),
+        (
+            with_probes(2, &[0, u32::MAX, 0, 0]),
+            format!("{head} has a term with probe 2147483647, expected less than 2"),
+        ),
+        (
+            with_probes(2, &[0, 0, 2, 0, 2]),
+            format!("{head} ends after the terms of 5, expected 3 counters"),
+        ),
+        (
+            with_probes(2, &[0, 3]),
+            format!("{head} ends after the terms of 1, expected 3 counters"),
+        ),
         (
             b"rocovcps".to_vec(),
             format!("{head} is cut short: it has 8 bytes, expected at least 16"),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::format::copies_table::Probes;
 use crate::format::sections::PerSection;
 use crate::support::memory::{NoMemory, zeroed};
 use crate::validate::CopiesArea;
@@ -19,6 +20,13 @@ pub(crate) fn add_copies(
     for copy in copies.chunks_exact(area.stride) {
         add_words(&mut sum, copy);
     }
+    if let (Some(probes), [(section, place)]) = (&area.probes, area.ranges.as_slice()) {
+        if sum.iter().any(|byte| *byte != 0) {
+            let counters = sections.get_mut(*section).to_mut();
+            add_probes(&mut counters[place.clone()], &sum, probes);
+        }
+        return Ok(());
+    }
     let mut rest = sum.as_slice();
     for (section, place) in &area.ranges {
         let (counts, others) = rest.split_at(place.len());
@@ -31,19 +39,34 @@ pub(crate) fn add_copies(
     Ok(())
 }
 
+/// Adds the words of probes in `sum` to the counters that are sums of them.
+fn add_probes(counters: &mut [u8], sum: &[u8], probes: &Probes) {
+    let ((counters, _), (sum, _)) = (counters.as_chunks_mut::<8>(), sum.as_chunks::<8>());
+    probes.each(|counter, probe| {
+        if let (Some(counter), Some(count)) = (counters.get_mut(counter), sum.get(probe)) {
+            add_word(counter, count);
+        }
+    });
+}
+
 /// Adds words of 8 bytes, little endian, modulo 2^64.
 fn add_words(into: &mut [u8], from: &[u8]) {
     let (words, _) = into.as_chunks_mut::<8>();
     for (word, more) in words.iter_mut().zip(from.as_chunks::<8>().0) {
-        let total = u64::from_le_bytes(*word).wrapping_add(u64::from_le_bytes(*more));
-        *word = total.to_le_bytes();
+        add_word(word, more);
     }
+}
+
+fn add_word(into: &mut [u8; 8], from: &[u8; 8]) {
+    let total = u64::from_le_bytes(*into).wrapping_add(u64::from_le_bytes(*from));
+    *into = total.to_le_bytes();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::DeviceRange;
+    use crate::format::copies_table::CopiesTables;
     use crate::format::sections::Section;
 
     fn words(words: &[u64]) -> Vec<u8> {
@@ -63,6 +86,7 @@ mod tests {
                 (Section::Uniform, 0..8),
                 (Section::Counters, 16..24),
             ],
+            probes: None,
         }
     }
 
@@ -89,6 +113,37 @@ mod tests {
         let expected = [1, 2 + 110, 3 + 220 + 440];
         assert_eq!(counters, words(&expected), "the fifth word is padding");
         assert_eq!(uniform, words(&[4 + 330, 5]));
+    }
+
+    #[test]
+    fn counters_are_sums_of_probes_of_all_copies() {
+        // Probes 0 and 1, none, and probe 1, by the description of the format.
+        let words_of_table = [
+            u64::from_le_bytes(*b"rocovcps"),
+            72 << 32 | 2,
+            0x1000,
+            0x1080,
+            0x2000,
+            0x2018,
+            2,
+            1 | 2 << 32,
+            0xffff_fffe | 2 << 32,
+        ];
+        let tables = CopiesTables::decode(&words(&words_of_table));
+        let area = CopiesArea {
+            stride: 64,
+            ranges: vec![(Section::Counters, 0..24)],
+            probes: tables.tables[0].probes.clone(),
+            ..area(1)
+        };
+        let mut sections = PerSection::<Cow<'_, [u8]>> {
+            counters: words(&[1, 2, u64::MAX]).into(),
+            ..PerSection::default()
+        };
+        let first = [10, 20, 7, 7, 7, 7, 7, 7];
+        let second = [100, 200, 7, 7, 7, 7, 7, 7];
+        add_copies(&mut sections, &area, &words(&[first, second].concat())).unwrap();
+        assert_eq!(sections.counters, words(&[331, 2, 219]));
     }
 
     #[test]

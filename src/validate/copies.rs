@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::device::DeviceRange;
-use crate::format::copies_table::{CopiesTable, CopiesTableError, CopiesTables};
+use crate::format::copies_table::{CopiesTable, CopiesTableError, CopiesTables, Probes};
 use crate::format::sections::Section;
 use crate::support::diagnostic::Remedy;
 use crate::validate::{MAX_SECTION_BYTES, SectionRanges};
@@ -117,7 +118,9 @@ pub enum CopiesError {
 impl Remedy for CopiesError {
     fn remedy(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
-            Self::Table(CopiesTableError::Version { .. }) => "update rocov, which reads version 1",
+            Self::Table(CopiesTableError::Version { .. }) => {
+                "update rocov, which reads versions 1 and 2"
+            }
             _ => "build it again",
         })
     }
@@ -132,6 +135,8 @@ pub struct CopiesArea {
     pub stride: usize,
     /// The counters that each copy has, in this order: the section, and the bytes in it.
     pub ranges: Vec<(Section, Range<usize>)>,
+    /// The probes that each copy has instead. Then there is one range, and each of its counters is a sum of probes.
+    pub probes: Option<Arc<Probes>>,
 }
 
 /// The areas of a code object, and the reasons why others are left out.
@@ -246,6 +251,9 @@ impl Place<'_> {
                 counted = counted.saturating_add(range.len);
             }
         }
+        if let Some(probes) = &table.probes {
+            counted = probes.count.saturating_mul(COUNTER_BYTES);
+        }
         let too_small = |stride| CopiesError::TooSmall {
             found: memory,
             stride,
@@ -256,6 +264,7 @@ impl Place<'_> {
                 memory,
                 stride: stride as usize,
                 ranges,
+                probes: table.probes.clone(),
             })),
             stride => Err(too_small(stride.unwrap_or(counted))),
         }

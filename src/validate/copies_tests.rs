@@ -27,6 +27,7 @@ fn table(area: (u64, u64), ranges: &[(u64, u64)]) -> CopiesTable {
     CopiesTable {
         area,
         ranges: ranges.to_vec(),
+        probes: None,
     }
 }
 
@@ -71,6 +72,7 @@ fn a_good_table_has_its_place_in_each_section() {
             (Section::Uniform, 8..16),
             (Section::Counters, 0..8),
         ],
+        probes: None,
     };
     assert_eq!(checked.areas, [area]);
 }

@@ -106,18 +106,33 @@ Counts Module::counts() const {
       continue;
     // docs/src/internals/counter-copies.md has the table.
     const auto table = words(address_of(symbol), symbol.size);
-    if (std::memcmp(table.data(), "rocovcps", 8) != 0 || (table[1] & 0xffffffff) != 1)
+    const std::uint64_t version = table[1] & 0xffffffff;
+    if (std::memcmp(table.data(), "rocovcps", 8) != 0 || version < 1 || version > 2)
       throw std::runtime_error("a table of copies of another version");
-    std::vector<cuda::Address> order; // of the words of a copy
-    for (std::size_t i = 4; i + 1 < table.size(); i += 2)
-      for (cuda::Address word = table[i]; word < table[i + 1]; word += 8)
-        order.push_back(word);
-    const std::size_t stride = (order.size() * 8 + 511) / 512 * 512;
+    // The counters that each word of a copy is added to.
+    std::vector<std::vector<cuda::Address>> sums;
+    if (version == 1) {
+      for (std::size_t i = 4; i + 1 < table.size(); i += 2)
+        for (cuda::Address counter = table[i]; counter < table[i + 1]; counter += 8)
+          sums.push_back({counter});
+    } else {
+      sums.resize(table[6]);
+      cuda::Address counter = table[4];
+      for (std::size_t half = 14; counter < table[5]; ++half) {
+        const std::uint32_t term = table[half / 2] >> (half % 2 * 32);
+        if (term >> 1 != 0x7fffffff)
+          sums.at(term >> 1).push_back(counter);
+        if (term % 2 == 0)
+          counter += 8;
+      }
+    }
+    const std::size_t stride = (sums.size() * 8 + 511) / 512 * 512;
     const std::size_t copies = stride == 0 ? 0 : (table[3] - table[2]) / stride;
     const auto area = words(table[2], copies * stride);
     for (std::size_t copy = 0; copy < copies; ++copy)
-      for (std::size_t i = 0; i < order.size(); ++i)
-        *places.at(order[i]) += area[copy * stride / 8 + i];
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        for (const cuda::Address counter : sums[i])
+          *places.at(counter) += area[copy * stride / 8 + i];
   }
   return counts;
 }

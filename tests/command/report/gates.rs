@@ -324,7 +324,7 @@ fn profiles_that_lack_counts_are_a_warning_and_fail_a_gate() {
         let lines = said.lines().filter(|line| line.contains("partial"));
         lines.map(str::to_owned).collect()
     };
-    let reason = "the table at byte 0 of __rocov_copies has version 2, expected 1: update rocov, which reads version 1";
+    let reason = "the table at byte 0 of __rocov_copies has version 3, expected 1 or 2: update rocov, which reads versions 1 and 2";
     let line = format!(
         "rocov: the profiles of code object {} on gfx90a are partial: {reason}",
         profile::identity(&elfs[0])
