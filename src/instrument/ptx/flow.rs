@@ -3,7 +3,7 @@
 //! The starts and the ends of the blocks of a function and its outside are the nodes of a graph. Its edges are the blocks, and the
 //! ways between them. The edges of a spanning tree need no count: each follows from those that are not in the tree (Knuth
 //! and Stevenson, "Optimal measurement points for program frequency counts", 1973). The tree takes the edges whose counts
-//! would cost most. Blocks out of loops have a bit each, which costs next to nothing, so only those in loops are counted so.
+//! would cost most. Blocks in no loop have bits, which cost next to nothing, so only the counts of those in loops are derived.
 //!
 //! A way between blocks is counted after the branch that it does not take, or on a detour, which costs more than to count in
 //! a block. A way that has no such place must be in the tree.
@@ -83,6 +83,15 @@ impl Derivation {
         edges.find(|edge| edge.place == Place::Detour(branch))
     }
 
+    /// Leaves out the counts that are not sums of counts of blocks, and all edges.
+    pub(super) fn keep_sums(&mut self) {
+        let is_block = |source: &Source| matches!(source, Source::Block(_));
+        self.blocks
+            .retain(|_, terms| is_sum(terms) && terms.iter().all(|(source, _)| is_block(source)));
+        self.edges.clear();
+        (self.bits, self.registers) = (0, 0);
+    }
+
     /// Adds a way between two of the `blocks` blocks with a counter, and returns its number.
     fn count(&mut self, edge: &Edge, blocks: usize, is_in_loop: bool) -> usize {
         let (next, counter): (&mut usize, fn(usize) -> Counter) = match is_in_loop {
@@ -98,6 +107,11 @@ impl Derivation {
         *next += 1;
         self.edges.len() - 1
     }
+}
+
+/// Returns whether nothing is subtracted.
+pub(super) fn is_sum(terms: &[(Source, i64)]) -> bool {
+    terms.iter().all(|(_, factor)| *factor > 0)
 }
 
 /// A way from a block to another one, or a block, see [`split`]. The number after that of the last block is the outside.

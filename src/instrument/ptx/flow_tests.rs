@@ -1,12 +1,12 @@
-//! Random functions are instrumented, and an interpreter runs the new text along random ways. At each end, the memory must
-//! have the runs of each block, which the interpreter counts by itself: after one lane, some lanes, two groups of lanes at the
-//! same time, or a whole warp has left.
+//! Random functions are instrumented, and an interpreter runs the new text along random ways. At each end, the sums of probes
+//! in memory must be the runs of each block, which the interpreter counts by itself: after one lane, some lanes, two groups
+//! of lanes at the same time, or a whole warp has left.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::format::ptx::Module;
-use crate::instrument::ptx::plan::{Plan, Space};
+use crate::instrument::ptx::plan::{Plan, Probe, Space, Way};
 use crate::instrument::ptx::{PtxOptions, instrument};
 use crate::support::counting::Counting;
 
@@ -22,10 +22,9 @@ impl Random {
     }
 }
 
-/// A kernel with branches of all kinds. Its n-th label has an instruction that identifies it, or a return alone. If it `calls`, some
+/// A kernel with so many labels, and branches of all kinds. Its n-th label has an instruction that identifies it, or a return alone. If it `calls`, some
 /// blocks call a function that may end their threads.
-fn text(random: &mut Random, calls: bool) -> String {
-    let count = 3 + random.below(9);
+fn text(random: &mut Random, count: usize, calls: bool) -> String {
     let mut body = String::new();
     let mut tables = 0;
     for block in 0..count {
@@ -79,7 +78,7 @@ struct Run<'text> {
     registers: HashMap<&'text str, u64>,
     /// The runs of each label's instruction.
     marks: HashMap<u64, u64>,
-    /// The sums of what it adds to memory before calls that may end it, by the number of the counter.
+    /// The sums of what it adds to memory before calls that may end it, by the number of the probe.
     early: HashMap<usize, u64>,
     /// The line that comes next.
     at: usize,
@@ -144,10 +143,17 @@ impl<'text> Run<'text> {
             let (opcode, operands) = line.split_once(' ').unwrap_or((line, ""));
             let operands: Vec<&str> = operands.split(", ").collect();
             let value = match (opcode, operands.as_slice()) {
-                ("activemask.b32", _) | ("mov.u32", [_, "%laneid"]) => {
+                ("mov.u32", [_, "%laneid"]) => {
                     self.at = at;
                     return true;
                 }
+                ("activemask.b32", _) if self.leaves(at) => {
+                    self.at = at;
+                    return true;
+                }
+                // It counts at once, and is the only lane.
+                ("activemask.b32", _) => 1,
+                ("mov.u32", [_, "%lanemask_lt"]) => 0,
                 ("bra" | "bra.uni", [label]) => {
                     at = self.labels[label];
                     continue;
@@ -159,14 +165,14 @@ impl<'text> Run<'text> {
                 }
                 ("call", _) => continue,
                 ("red.global.add.u64", [place, added]) => {
-                    let (counter, added) = (self.counter(place), self.value(added));
-                    *self.early.entry(counter).or_default() += added;
+                    let (probe, added) = (self.probe(place), self.value(added));
+                    *self.early.entry(probe).or_default() += added;
                     continue;
                 }
                 // The address of the copy is 0.
-                ("mov.u64", ["%rocov_a", ..]) => 0,
+                ("mov.u64", ["%rocov_a" | "%rocov_place", ..]) => 0,
                 ("mov.u64" | "mad.wide.u32", ["%rocov_z", ..]) => continue,
-                ("mov.u32", [_, "%smid" | "%warpid"]) => 0,
+                ("mov.u32", [_, "%smid" | "%clock"]) => 0,
                 ("ld.local.u32", [_, place]) => self.registers[place],
                 ("st.local.u32", [_, value]) => self.value(value),
                 _ => match self.computed(opcode, &operands[1..]) {
@@ -187,8 +193,15 @@ impl<'text> Run<'text> {
         false
     }
 
-    /// The number of the counter at a place in memory.
-    fn counter(&self, place: &str) -> usize {
+    /// Returns whether the code around this line ends the thread.
+    fn leaves(&self, at: usize) -> bool {
+        let rest = self.lines[at..].iter();
+        let mut rest = rest.take_while(|line| **line != "}");
+        rest.any(|line| *line == "ret;")
+    }
+
+    /// The number of the probe at a place in memory.
+    fn probe(&self, place: &str) -> usize {
         let (base, offset) = place.trim_matches(['[', ']']).split_once('+').unwrap();
         (self.value(base) + offset.parse::<u64>().unwrap()) as usize / 8
     }
@@ -288,7 +301,7 @@ struct Lane<'text> {
 /// waits for those of its mask. Others at the same instruction take part in it, as on a GPU.
 struct Warp<'text> {
     lanes: Vec<Lane<'text>>,
-    /// The sums of what is added, by the number of the counter.
+    /// The sums of what is added, by the number of the probe.
     memory: HashMap<usize, u64>,
 }
 
@@ -314,7 +327,7 @@ impl<'text> Warp<'text> {
         }
     }
 
-    /// Runs all lanes up to their ends. Returns what they add, by the number of the counter.
+    /// Runs all lanes up to their ends. Returns what they add, by the number of the probe.
     fn leave(mut self) -> HashMap<usize, u64> {
         loop {
             for lane in &mut self.lanes {
@@ -412,14 +425,14 @@ impl Lane<'_> {
                 }
                 // The address of the copy is 0.
                 ("mov.u64", ["%rocov_a", ..]) => 0,
-                ("mov.u32", [_, "%smid" | "%warpid"]) => 0,
+                ("mov.u32", [_, "%smid" | "%clock"]) => 0,
                 ("mov.u32", [_, "%laneid"]) => self.number,
                 ("mov.u32", [_, "%lanemask_lt"]) => (1 << self.number) - 1,
                 ("activemask.b32", _) => self.active,
                 ("mov.u64" | "mad.wide.u32", ["%rocov_z", ..]) => continue,
                 ("ld.local.u32", [_, place]) => self.run.registers[place],
                 ("red.global.add.u64", [place, added]) => {
-                    *memory.entry(self.run.counter(place)).or_default() += value(added);
+                    *memory.entry(self.run.probe(place)).or_default() += value(added);
                     continue;
                 }
                 (_, [to, inputs @ ..]) if to.starts_with("%rocov_") => {
@@ -437,6 +450,46 @@ impl Lane<'_> {
             self.run.registers.insert(operands[0], result);
         }
     }
+}
+
+/// The probes of each counter, by the table of copies in a text (docs/src/internals/counter-copies.md).
+fn terms(text: &str) -> Vec<Vec<usize>> {
+    let (_, table) = text.split_once("__rocov_copies_table_").unwrap();
+    let (_, words) = table.split_once("] = {").unwrap();
+    let (words, _) = words.split_once("};").unwrap();
+    let words = words.split(", ").map(|word| {
+        let digits = word.strip_prefix("0x");
+        digits.map_or(0, |digits| u64::from_str_radix(digits, 16).unwrap())
+    });
+    let words: Vec<u64> = words.collect();
+    assert_eq!(
+        words[1],
+        (8 * words.len() as u64) << 32 | 2,
+        "size and version"
+    );
+    let (_, counters) = text.split_once(".b64 __profc_").unwrap();
+    let (_, counters) = counters.split_once('[').unwrap();
+    let counters: usize = counters.split_once(']').unwrap().0.parse().unwrap();
+    let halves = words[7..]
+        .iter()
+        .flat_map(|word| [*word as u32, (word >> 32) as u32]);
+    let mut all = vec![Vec::new()];
+    for half in halves {
+        if half >> 1 != u32::MAX >> 1 {
+            let probe = (half >> 1) as usize;
+            assert!((probe as u64) < words[6], "{probe}");
+            all.last_mut().unwrap().push(probe);
+        }
+        if half & 1 == 0 {
+            all.push(Vec::new());
+        }
+    }
+    assert!(
+        (counters + 1..=counters + 2).contains(&all.len()),
+        "{counters} and padding"
+    );
+    all.truncate(counters);
+    all
 }
 
 /// The registers of counters in a text that it does not declare.
@@ -510,7 +563,8 @@ fn one_thread_counts_for_its_block_if_each_runs_all_code() {
         lane.go_on(&mut memory);
         assert!(lane.is_done);
     }
-    assert_eq!(memory, HashMap::from([(0, 24), (1, 24)]), "{counting}");
+    assert_eq!(memory, HashMap::from([(0, 24)]), "{counting}");
+    assert_eq!(terms(&counting), [[0], [0]], "{counting}");
     // Another block that some threads do not run.
     let guarded = plain.replace("bra L;", "@%p bra L;\nmov.u32 %r, 1;");
     let counting = instrument(&Module::parse(&guarded).unwrap(), &PtxOptions::default()).unwrap();
@@ -522,9 +576,17 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut derived, mut edges, mut ends, mut warps) = (0, 0, 0, 0);
     let (mut full, mut moved, mut early) = (0, 0, 0);
+    let (mut counters, mut probes, mut sums) = (0, 0, 0);
+    let (mut long, mut kept) = (0, 0);
     for turn in 0..1200 {
         let calls = turn % 3 == 0;
-        let mut plain = text(&mut random, calls);
+        // More probes than lanes, and more blocks in loops than differences may follow from.
+        let count = match turn % 24 {
+            5 => 120 + random.below(60),
+            2 | 9 | 16 => 40 + random.below(40),
+            _ => 3 + random.below(9),
+        };
+        let mut plain = text(&mut random, count, calls);
         if turn % 4 == 0 {
             // It has no instruction that sums.
             plain = plain.replace("sm_90", "sm_75");
@@ -548,6 +610,13 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         }
         let mut counting = instrument(&module, &options).unwrap();
         assert_eq!(undeclared(&counting), [""; 0], "{plain}\n{counting}");
+        let terms = terms(&counting);
+        counters += terms.len();
+        probes += terms.iter().flatten().max().unwrap() + 1;
+        sums += terms.iter().filter(|terms| terms.len() > 1).count();
+        long += usize::from(plan.waiting_probes().len() > 33);
+        kept +=
+            usize::from(plan.probes.contains(&Probe::Direct) && plan.ways.contains(&Way::Derived));
         // Each thread runs all blocks.
         if !counting.contains("$rocov_exit") {
             continue;
@@ -571,7 +640,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         let mut all: HashMap<usize, Vec<Run<'_>>> = HashMap::new();
         for _ in 0..6 {
             let mut run = Run::new(&counting);
-            if !run.run(&mut random, 4000) {
+            if !run.run(&mut random, 8000) {
                 continue;
             }
             ends += 1;
@@ -604,9 +673,12 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
             for (mark, block) in &marks {
                 let runs = groups.iter().flatten();
                 let runs = runs.filter_map(|(_, run)| run.marks.get(mark));
-                let early = groups.iter().flatten();
-                let early = early.filter_map(|(_, run)| run.early.get(&(first + block)));
-                let added = memory.get(&(first + block)).copied().unwrap_or(0) + early.sum::<u64>();
+                let added = terms[first + block].iter().map(|probe| {
+                    let early = groups.iter().flatten();
+                    let early = early.filter_map(|(_, run)| run.early.get(probe));
+                    memory.get(probe).copied().unwrap_or(0) + early.sum::<u64>()
+                });
+                let added: u64 = added.sum();
                 assert_eq!(
                     added,
                     runs.sum::<u64>(),
@@ -623,6 +695,11 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         full > 20 && moved > 40 && early > 100,
         "{full} {moved} {early}"
     );
+    assert!(
+        10 * probes < 9 * counters && sums > 100,
+        "{counters} {probes} {sums}"
+    );
+    assert!(long > 50 && kept > 10, "{long} {kept}");
 }
 
 #[test]

@@ -1,28 +1,29 @@
 //! The code that brings counts from registers to memory.
 //!
-//! A warp whose lanes all leave together adds for all of them: lane i adds the sum of block i of 32, so one instruction
-//! adds 32 counters. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
-//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. Counts that follow from others follow from their
-//! sums, too, so only the others are summed. If only some lanes leave, or if a register of one has a large number, each lane
+//! A warp whose lanes all leave together adds for all of them: lane i adds to probe i of 32, so one instruction
+//! adds to 32 of them. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
+//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. Differences of counts are differences of
+//! their sums, too. If only some lanes leave, or if a register of one has a large number, each lane
 //! adds its own: lanes that leave at another time may catch up with them, and then each sum for some lanes had those of others
 //! in it (an H100 with driver 580 counted some blocks twice). Bits are an exception: most are equal in
-//! all lanes that leave, and each of these lanes adds for a part of the blocks. On others they vote, and ignore the votes of all
+//! all lanes that leave, and each of these lanes adds for a part of them. On others they vote, and ignore the votes of all
 //! lanes that do not leave.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::instrument::ptx::flow::{Counter, MAX_TERMS, Source};
-use crate::instrument::ptx::plan::{Plan, WORD, Way};
+use crate::instrument::ptx::plan::{Plan, Probe, WORD, Way, word_of};
 use crate::instrument::ptx::unit::Unit;
 use crate::instrument::ptx::widths::Slot;
 
 /// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
-const MAX_SPREAD: usize = 12;
-/// If lanes have different bits, they vote on each group of bits that are set together, if a word has no more groups.
-const MAX_GROUPS: usize = 4;
-/// They vote at once, without a look whether their bits are equal, if a word has no more groups.
-const MAX_VOTED: usize = 1;
+const MAX_SPREAD: usize = 16;
+/// If lanes have different bits, they vote on each, if a word has no more.
+const MAX_VOTED: usize = 4;
+/// They vote at once, without a look whether their bits are equal, if a word has no more.
+const MAX_VOTED_AT_ONCE: usize = 1;
 /// The bits of a word that the first lane adds, if lanes share the work. So many lanes share it at most, and the least power of
 /// two of them at least.
 const PARTS: [(u32, u32); 5] = [
@@ -62,16 +63,16 @@ const SWAPS: [(u32, u32); 5] = [
 pub(super) struct Flush<'a, 'text> {
     pub(super) unit: &'a Unit,
     pub(super) plan: &'a Plan<'text>,
-    /// The number of the function's first counter in the unit.
+    /// The number of the function's first probe in the unit.
     pub(super) first: usize,
     /// True if the GPU has `redux.sync`.
     pub(super) has_sums: bool,
 }
 
 impl Flush<'_, '_> {
-    /// The distance of a block's counter from the start of a copy, in bytes.
-    fn offset(&self, block: usize) -> usize {
-        8 * (self.first + block)
+    /// The distance of a probe from the start of a copy, in bytes.
+    fn offset(&self, probe: usize) -> usize {
+        8 * (self.first + probe)
     }
 
     /// Sets `%rocov_a` to the address of the copy for the warp.
@@ -79,24 +80,22 @@ impl Flush<'_, '_> {
         self.place("%rocov_a", None)
     }
 
-    /// Sets a register to the address of the copy for the warp, or of the counter in it with the number in another register.
+    /// Sets a register to the address of the copy for the warp, or of the probe in it with the number in another register.
     /// `%rocov_t` becomes something else.
-    fn place(&self, to: &str, counter: Option<&str>) -> String {
+    fn place(&self, to: &str, probe: Option<&str>) -> String {
         let mut code = String::new();
-        let indices = [("smid", self.unit.sms()), ("warpid", self.unit.parts())];
-        let mut index = counter.unwrap_or("0").to_owned();
-        let mut distance = self.unit.stride() / 8;
-        // A warp's copies come one after the other.
-        for (register, number) in indices.into_iter().rev().filter(|(_, number)| *number > 1) {
+        let mut index = probe.unwrap_or("0").to_owned();
+        let copies = self.unit.copies();
+        if copies > 1 {
             let _ = write!(
                 code,
-                "mov.u32 %rocov_t, %{register};\n\t\
+                "mov.u32 %rocov_t, %clock;\n\t\
                  and.b32 %rocov_t, %rocov_t, {};\n\t\
-                 mad.lo.u32 %rocov_i, %rocov_t, {distance}, {index};\n\t",
-                number - 1
+                 mad.lo.u32 %rocov_i, %rocov_t, {}, {index};\n\t",
+                copies - 1,
+                self.unit.stride() / 8
             );
             index = "%rocov_i".into();
-            distance *= number;
         }
         let name = &self.unit.name;
         let _ = write!(code, "mov.u64 {to}, __rocov_copies_area_{name};\n\t");
@@ -123,7 +122,7 @@ impl Flush<'_, '_> {
         )
     }
 
-    /// Adds the number of threads of a block to all counters, in its first thread.
+    /// Adds the number of threads of a block, in its first thread.
     fn of_each_thread(&self) -> String {
         let combined = |code: &mut String, register: &str, operation: &str| {
             let _ = write!(code, "mov.u32 %rocov_t, %{register}.x;\n\t");
@@ -143,14 +142,11 @@ impl Flush<'_, '_> {
         code.push_str("setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t@%rocov_p bra $rocov_other;\n\t");
         combined(&mut code, "ntid", "mul.lo.u32");
         let _ = write!(code, "cvt.u64.u32 %rocov_v, %rocov_t;\n\t{}", self.base());
-        for block in 0..self.plan.ways.len() {
-            let offset = self.offset(block);
-            let _ = write!(
-                code,
-                "red.global.add.u64 [%rocov_a+{offset}], %rocov_v;\n\t"
-            );
-        }
-        code.push_str("$rocov_other:\n\t}");
+        let _ = write!(
+            code,
+            "red.global.add.u64 [%rocov_a+{}], %rocov_v;\n$rocov_other:\n\t}}",
+            self.offset(0)
+        );
         code
     }
 
@@ -170,7 +166,7 @@ impl Flush<'_, '_> {
              popc.b32 %rocov_m, %rocov_m;\n\t\
              cvt.u64.u32 %rocov_v, %rocov_m;\n\t\
              @%rocov_p red.global.add.u64 [{place}+{}], %rocov_v;\n\t}}\n\t",
-            self.offset(block)
+            self.offset(self.plan.sums[block][0])
         )
     }
 
@@ -181,7 +177,7 @@ impl Flush<'_, '_> {
             self.base(),
             self.own(Leaving::Alone)
         );
-        code.push_str(&self.plan.zeros(false));
+        code.push_str(&self.plan.zeros());
         code.push_str("\n\t");
         code.push_str("}\n\t");
         code
@@ -196,46 +192,50 @@ impl Flush<'_, '_> {
                 "{FIND_HIGH}and.b32 %rocov_t, {word}, {bit:#x};\n\tsetp.ne.u32 %rocov_q, %rocov_t, 0;\n\t"
             );
         }
-        for (block, way) in self.plan.ways.iter().enumerate() {
-            let offset = self.offset(block);
-            match way {
-                Way::Number(number) => {
-                    let count = match self.plan.derivation.blocks.get(&block) {
-                        Some(terms) => self.derived(&mut code, terms, leaving),
-                        None => self.whole(&mut code, Slot::Block(*number), leaving),
-                    };
-                    let add = format!("red.global.add.u64 [%rocov_a+{offset}], {count};\n");
-                    // Branches keep the compiler from loading several counts at once, which would take registers.
-                    let _ = match leaving {
-                        Leaving::WithHigh => write!(
-                            code,
-                            "setp.eq.u64 %rocov_p, {count}, 0;\n\t\
-                             @%rocov_p bra $rocov_zero{block};\n\t\
-                             {add}$rocov_zero{block}:\n\t"
-                        ),
-                        _ => write!(
-                            code,
-                            "setp.ne.u64 %rocov_p, {count}, 0;\n\t@%rocov_p {add}\t"
-                        ),
-                    };
+        for (number, probe) in self.plan.waiting_probes().iter().enumerate() {
+            let offset = self.offset(number);
+            let count = match probe {
+                Probe::Register(source) => match self.register(*source) {
+                    Register::Whole(slot) => self.whole(&mut code, slot, leaving),
+                    Register::Bit(_) | Register::One => continue,
+                },
+                Probe::Difference(block) => {
+                    self.derived(&mut code, &self.plan.derivation.blocks[block], leaving)
                 }
-                Way::Bit if leaving == Leaving::Alone => {
-                    test_bit(&mut code, &word_of(block), block % WORD);
+                Probe::Bit if leaving == Leaving::Alone => {
+                    test_bit(&mut code, number);
                     let _ = write!(
                         code,
                         "@%rocov_p red.global.add.u64 [%rocov_a+{offset}], 1;\n\t"
                     );
+                    continue;
                 }
-                Way::Bit | Way::Direct | Way::Each | Way::Flag(_) | Way::Elsewhere => {}
-            }
+                Probe::Bit | Probe::Call | Probe::Direct | Probe::Each => continue,
+            };
+            let add = format!("red.global.add.u64 [%rocov_a+{offset}], {count};\n");
+            // Branches keep the compiler from loading several counts at once, which would take registers.
+            let _ = match leaving {
+                Leaving::WithHigh => write!(
+                    code,
+                    "setp.eq.u64 %rocov_p, {count}, 0;\n\t\
+                     @%rocov_p bra $rocov_zero{number};\n\t\
+                     {add}$rocov_zero{number}:\n\t"
+                ),
+                _ => write!(
+                    code,
+                    "setp.ne.u64 %rocov_p, {count}, 0;\n\t@%rocov_p {add}\t"
+                ),
+            };
         }
         code
     }
 
-    /// The active lanes add their bits. Each adds for a part of the blocks that all of them or none have run, and the first of
-    /// them adds for each other block.
-    fn shared_bits(&self) -> String {
-        if !self.plan.ways.contains(&Way::Bit) {
+    /// The active lanes add their calls and their bits. Each adds for a part of the bits that all of them or none have set,
+    /// and the first of them adds the others.
+    fn shared(&self) -> String {
+        let bits = self.plan.counted_bits();
+        let call = self.probe_of_calls();
+        if bits == 0 && call.is_none() {
             return String::new();
         }
         let mut code = String::from(
@@ -244,7 +244,20 @@ impl Flush<'_, '_> {
              cvt.u64.u32 %rocov_d, %rocov_u;\n\t\
              mov.u32 %rocov_l, %lanemask_lt;\n\t\
              and.b32 %rocov_l, %rocov_l, %rocov_m;\n\t\
-             popc.b32 %rocov_l, %rocov_l;\n\t\
+             setp.eq.u32 %rocov_r, %rocov_l, 0;\n\t",
+        );
+        if let Some(call) = call {
+            let _ = write!(
+                code,
+                "@%rocov_r red.global.add.u64 [%rocov_a+{}], %rocov_d;\n\t",
+                self.offset(call)
+            );
+        }
+        if bits == 0 {
+            return code;
+        }
+        code.push_str(
+            "popc.b32 %rocov_l, %rocov_l;\n\t\
              mov.b32 %rocov_y, 1;\n\t\
              mov.b32 %rocov_x, 0xffffffff;\n\t",
         );
@@ -260,12 +273,11 @@ impl Flush<'_, '_> {
             "shl.b32 %rocov_x, %rocov_x, %rocov_l;\n\t\
              setp.lt.u32 %rocov_p, %rocov_l, %rocov_y;\n\t\
              selp.b32 %rocov_x, %rocov_x, 0, %rocov_p;\n\t\
-             setp.eq.u32 %rocov_r, %rocov_l, 0;\n\t\
              brev.b32 %rocov_y, %rocov_m;\n\t\
              clz.b32 %rocov_y, %rocov_y;\n\t",
         );
         // All words at first, and then their additions: so no exchange waits for the one before.
-        let words = self.plan.words;
+        let words = bits.div_ceil(WORD);
         let _ = write!(code, ".reg .b32 %rocov_x<{words}>, %rocov_y<{words}>;\n\t");
         for word in 0..words {
             self.compare_word(&mut code, word);
@@ -276,19 +288,22 @@ impl Flush<'_, '_> {
         code
     }
 
-    /// The bits of a word that belong to blocks.
-    fn bits_of_blocks(&self, word: usize) -> u32 {
+    /// The probe of the threads that call the function.
+    fn probe_of_calls(&self) -> Option<usize> {
+        let mut probes = self.plan.waiting_probes().iter();
+        probes.position(|probe| *probe == Probe::Call)
+    }
+
+    /// The bits of a word that have probes.
+    fn counted_bits(&self, word: usize) -> Range<usize> {
         let first = word * WORD;
-        let end = self.plan.ways.len().min(first + WORD);
-        let ways = self.plan.ways[first..end].iter().enumerate();
-        let bits = ways.filter(|(_, way)| **way == Way::Bit);
-        bits.fold(0_u32, |all, (lane, _)| all | 1 << lane)
+        0..self.plan.counted_bits().clamp(first, first + WORD) - first
     }
 
     /// Sets `%rocov_y` of a word to the bits that differ, and `%rocov_x` of it to the bits that this lane adds of the others.
     /// `%rocov_y` is the number of the first lane, and `%rocov_x` the part of this lane.
     fn compare_word(&self, code: &mut String, word: usize) {
-        let all = self.bits_of_blocks(word);
+        let all = mask(&self.counted_bits(word));
         let name = word_of(word * WORD);
         // Lanes that catch up may add some to them: they have no votes then.
         code.push_str(&match self.has_sums {
@@ -360,8 +375,8 @@ impl Flush<'_, '_> {
         let find_whole = "activemask.b32 %rocov_m;\n\t\
                           setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
                           @%rocov_p bra $rocov_part;\n\t";
-        // The numbers of the SM and of the warp take long to arrive. A short flush is better without the additions for them
-        // if it does not need them.
+        // The number of the lane takes long to arrive. A short flush is better without the addition for it
+        // if it does not need it.
         let has_large = !self.plan.widths.largest.is_empty();
         code.push_str(&match has_large {
             true => place + find_whole,
@@ -370,11 +385,11 @@ impl Flush<'_, '_> {
         code.push_str("mov.b32 %rocov_bit, 1;\n\tshl.b32 %rocov_bit, %rocov_bit, %rocov_l;\n\t");
         self.find_large(&mut code);
         let sources = self.sources();
-        let numbers = self.plan.ways.iter();
-        let numbers = numbers.filter(|way| matches!(way, Way::Number(_))).count();
-        if numbers > 0 {
-            // Each number and each choice has a register.
-            let _ = write!(code, ".reg .b32 %rocov_i<{}>;\n\t", 2 * numbers);
+        let waiting = self.plan.waiting_probes();
+        let sums = waiting.iter().filter(|probe| is_of_sum(**probe)).count();
+        if sums > 0 {
+            // Each sum and each choice has a register.
+            let _ = write!(code, ".reg .b32 %rocov_i<{}>;\n\t", 2 * sums);
             for (bit, (lane, _)) in SWAPS.iter().rev().enumerate() {
                 let _ = write!(
                     code,
@@ -389,7 +404,7 @@ impl Flush<'_, '_> {
             code.push_str("@%rocov_large bra $rocov_part;\n\t");
         }
         let mut next = 0;
-        for first in (0..self.plan.ways.len()).step_by(WORD) {
+        for first in (0..waiting.len()).step_by(WORD) {
             self.add_by_lane(&mut code, first, &sources, &mut next);
         }
         let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
@@ -409,24 +424,31 @@ impl Flush<'_, '_> {
         } else {
             code.push_str(&self.own(Leaving::Together));
         }
-        let _ = write!(code, "{}{opcode};\n\t}}\n", self.shared_bits());
+        let _ = write!(code, "{}{opcode};\n\t}}\n", self.shared());
         code
     }
 
-    /// Lane i of a whole warp adds for block `first` + i.
+    /// Lane i of a whole warp adds to probe `first` + i.
     fn add_by_lane(&self, code: &mut String, first: usize, sources: &[Source], next: &mut usize) {
-        let end = self.plan.ways.len().min(first + WORD);
-        let ways = &self.plan.ways[first..end];
-        if ways.iter().all(|way| *way == Way::Direct) {
-            return;
+        self.count_bits(code, first / WORD);
+        let waiting = self.plan.waiting_probes();
+        let end = waiting.len().min(first + WORD);
+        if let Some(call) = self
+            .probe_of_calls()
+            .filter(|call| (first..end).contains(call))
+        {
+            let _ = write!(
+                code,
+                "setp.eq.u32 %rocov_p, %rocov_l, {};\n\t\
+                 selp.b32 %rocov_c, {WORD}, %rocov_c, %rocov_p;\n\t",
+                call - first
+            );
         }
-        self.count_bits(code, first, ways);
-        let of_numbers = self.choose(code, first, WORD, sources, next);
-        if let Some(sum) = of_numbers {
-            let numbers = ways.iter().enumerate();
-            let numbers = numbers.filter(|(_, way)| matches!(way, Way::Number(_)));
-            let lanes = numbers.fold(0_u32, |all, (lane, _)| all | 1 << lane);
-            is_of_lanes(code, lanes);
+        let of_sums = self.choose(code, first, WORD, sources, next);
+        if let Some(sum) = of_sums {
+            let probes = waiting[first..end].iter();
+            let start = probes.take_while(|probe| !is_of_sum(**probe)).count();
+            is_of_lanes(code, mask(&(start..end - first)));
             let _ = write!(code, "selp.b32 %rocov_c, {sum}, %rocov_c, %rocov_p;\n\t");
         }
         let _ = write!(
@@ -438,8 +460,8 @@ impl Flush<'_, '_> {
         );
     }
 
-    /// The register that has the sum for its block in each lane of those that count one of `size` blocks from `first` on in a
-    /// register. Each step chooses between the halves.
+    /// The register that has the sum for its probe in each lane of those that add to one of `size` probes from `first` on by
+    /// a sum. Each step chooses between the halves.
     fn choose(
         &self,
         code: &mut String,
@@ -450,15 +472,15 @@ impl Flush<'_, '_> {
     ) -> Option<String> {
         let half = size / 2;
         if half == 0 {
-            let Some(Way::Number(number)) = self.plan.ways.get(first) else {
-                return None;
-            };
-            let sum = match self.plan.derivation.blocks.get(&first) {
-                Some(terms) => add_terms(code, terms, sources),
-                None => match position(sources, Source::Block(first)) {
+            let sum = match self.plan.waiting_probes().get(first)? {
+                Probe::Difference(block) => {
+                    add_terms(code, &self.plan.derivation.blocks[block], sources)
+                }
+                Probe::Register(source) => match position(sources, *source) {
                     Some(summed) => return Some(format!("%rocov_k{summed}")),
-                    None => self.summed(code, Slot::Block(*number)),
+                    None => self.sum_of(code, *source),
                 },
+                Probe::Bit | Probe::Call | Probe::Direct | Probe::Each => return None,
             };
             let name = format!("%rocov_i{next}");
             *next += 1;
@@ -479,7 +501,8 @@ impl Flush<'_, '_> {
 
     /// Sets `%rocov_r` if not all lanes of a whole warp have equal bits.
     fn find_alike(&self, code: &mut String) {
-        let words = (0..self.plan.words).filter(|word| self.plan.groups(*word).len() > MAX_VOTED);
+        let words = 0..self.plan.counted_bits().div_ceil(WORD);
+        let words = words.filter(|word| self.counted_bits(*word).len() > MAX_VOTED_AT_ONCE);
         let words: Vec<usize> = words.collect();
         for (number, word) in words.iter().enumerate() {
             let _ = write!(
@@ -496,40 +519,34 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// Sets `%rocov_c` in lane i of a whole warp to the number of lanes that have the bit of block `first` + i.
-    fn count_bits(&self, code: &mut String, first: usize, ways: &[Way]) {
-        let is_bit = |lane: usize| ways[lane] == Way::Bit;
-        let lanes = (0..ways.len()).filter(|lane| is_bit(*lane));
-        let bits = lanes.fold(0_u32, |bits, lane| bits | 1 << lane);
-        let word = first / WORD;
-        if bits == 0 {
+    /// Sets `%rocov_c` in lane i of a whole warp to the number of lanes that have bit i of a word, of those with probes.
+    fn count_bits(&self, code: &mut String, word: usize) {
+        let bits = self.counted_bits(word);
+        if bits.is_empty() {
             code.push_str("mov.b32 %rocov_c, 0;\n\t");
             return;
         }
-        let groups = self.plan.groups(word);
-        if groups.len() <= MAX_VOTED {
-            self.vote_on_groups(code, word, &groups);
+        if bits.len() <= MAX_VOTED_AT_ONCE {
+            vote_on_each(code, word, bits);
             return;
         }
-        let end = ways
-            .iter()
-            .rposition(|way| *way == Way::Bit)
-            .map_or(0, |last| last + 1);
+        let all = mask(&bits);
         let _ = write!(
             code,
             "@%rocov_r bra.uni $rocov_other{word};\n\t\
-             shr.u32 %rocov_c, %rocov_b{word}, %rocov_l;\n\t\
+             and.b32 %rocov_c, %rocov_b{word}, {all:#x};\n\t\
+             shr.u32 %rocov_c, %rocov_c, %rocov_l;\n\t\
              and.b32 %rocov_c, %rocov_c, 1;\n\t\
              shl.b32 %rocov_c, %rocov_c, 5;\n\t\
              bra.uni $rocov_counted{word};\n\
              $rocov_other{word}:\n\t"
         );
-        if groups.len() <= MAX_GROUPS {
-            self.vote_on_groups(code, word, &groups);
-        } else if self.has_sums && end <= MAX_SPREAD {
-            spread(code, word, end);
+        if bits.len() <= MAX_VOTED {
+            vote_on_each(code, word, bits);
+        } else if self.has_sums && bits.len() <= MAX_SPREAD {
+            spread(code, word, bits.len());
         } else {
-            transpose(code, word);
+            transpose(code, word, all);
         }
         let _ = write!(
             code,
@@ -537,29 +554,14 @@ impl Flush<'_, '_> {
         );
     }
 
-    /// Counts the bits of a word by a vote for each group of bits that are set together.
-    fn vote_on_groups(&self, code: &mut String, word: usize, groups: &[u32]) {
-        let always = self.plan.always(word);
-        match always {
-            0 => code.push_str("mov.b32 %rocov_c, 0;\n\t"),
-            _ => {
-                is_of_lanes(code, always);
-                code.push_str("selp.b32 %rocov_c, 0xffffffff, 0, %rocov_p;\n\t");
-            }
-        }
-        for group in groups {
-            ballot(code, &word_of(word * WORD), group.trailing_zeros() as usize);
-            code.push_str("mov.b32 %rocov_s, %rocov_t;\n\t");
-            is_of_lanes(code, *group);
-            code.push_str("selp.b32 %rocov_c, %rocov_s, %rocov_c, %rocov_p;\n\t");
-        }
-        code.push_str("popc.b32 %rocov_c, %rocov_c;\n\t");
-    }
-
-    /// The counts that others follow from.
+    /// The counts that those of [`Probe::Difference`] follow from.
     fn sources(&self) -> Vec<Source> {
-        let terms = self.plan.derivation.blocks.values().flatten();
-        let sources: BTreeSet<Source> = terms.map(|(source, _)| *source).collect();
+        let probes = self.plan.waiting_probes().iter();
+        let derived = probes.filter_map(|probe| match probe {
+            Probe::Difference(block) => self.plan.derivation.blocks.get(block),
+            _ => None,
+        });
+        let sources: BTreeSet<Source> = derived.flatten().map(|(source, _)| *source).collect();
         sources.into_iter().collect()
     }
 
@@ -570,14 +572,20 @@ impl Flush<'_, '_> {
         }
         let _ = write!(code, ".reg .b32 %rocov_k<{}>;\n\t", sources.len());
         for (number, source) in sources.iter().enumerate() {
-            let sum = match self.register(*source) {
-                Register::Whole(slot) => self.summed(code, slot),
-                Register::Bit(word, bit) => {
-                    vote(code, &word, bit);
-                    "%rocov_t".into()
-                }
-            };
+            let sum = self.sum_of(code, *source);
             let _ = write!(code, "mov.b32 %rocov_k{number}, {sum};\n\t");
+        }
+    }
+
+    /// The sum of a count over the lanes of a whole warp: a register, or a number.
+    fn sum_of(&self, code: &mut String, source: Source) -> String {
+        match self.register(source) {
+            Register::Whole(slot) => self.summed(code, slot),
+            Register::Bit(bit) => {
+                vote(code, bit);
+                "%rocov_t".into()
+            }
+            Register::One => WORD.to_string(),
         }
     }
 
@@ -614,13 +622,16 @@ impl Flush<'_, '_> {
         for (source, factor) in terms {
             let term = match self.register(*source) {
                 Register::Whole(slot) => self.whole(code, slot, leaving),
-                Register::Bit(word, bit) => {
+                Register::Bit(bit) => {
                     let _ = write!(
                         code,
-                        "bfe.u32 %rocov_t, {word}, {bit}, 1;\n\tcvt.u64.u32 %rocov_v, %rocov_t;\n\t"
+                        "bfe.u32 %rocov_t, {}, {}, 1;\n\tcvt.u64.u32 %rocov_v, %rocov_t;\n\t",
+                        word_of(bit),
+                        bit % WORD
                     );
                     "%rocov_v".into()
                 }
+                Register::One => "1".into(),
             };
             let operation = if *factor > 0 { "add" } else { "sub" };
             for _ in 0..factor.unsigned_abs() {
@@ -719,17 +730,16 @@ impl Flush<'_, '_> {
 
     /// The place of a count of the thread.
     fn register(&self, source: Source) -> Register {
-        let bit = |letter: char, bit: usize| {
-            Register::Bit(format!("%rocov_{letter}{}", bit / WORD), bit % WORD)
-        };
         match source {
             Source::Block(block) => match self.plan.ways[block] {
                 Way::Number(number) => Register::Whole(Slot::Block(number)),
-                _ => bit('b', block),
+                Way::As(other) => self.register(Source::Block(other)),
+                Way::Bit(bit) => Register::Bit(bit),
+                _ => Register::One,
             },
             Source::Edge(edge) => match self.plan.derivation.edges[edge].counter {
                 Counter::Register(number) => Register::Whole(Slot::Edge(number)),
-                Counter::Bit(number) => bit('e', number),
+                Counter::Bit(number) => Register::Bit(self.plan.edge_bits[number]),
             },
         }
     }
@@ -740,7 +750,7 @@ impl Flush<'_, '_> {
         let slots = self.plan.widths.largest.iter().copied();
         let (wide, narrow): (Vec<Slot>, Vec<Slot>) =
             slots.partition(|slot| self.plan.widths.is_wide(*slot));
-        let most = match self.plan.derivation.blocks.is_empty() {
+        let most = match self.sources().is_empty() {
             true => MAX_BITS,
             false => MAX_SOURCE_BITS,
         };
@@ -789,8 +799,20 @@ enum Leaving {
 enum Register {
     /// A register of its own.
     Whole(Slot),
-    /// A bit of a register of 32 bits.
-    Bit(String, usize),
+    /// The bit with this number.
+    Bit(usize),
+    /// Nowhere: each call counts one.
+    One,
+}
+
+/// Returns whether a probe gets a sum over a warp that is made by itself.
+fn is_of_sum(probe: Probe) -> bool {
+    matches!(probe, Probe::Register(_) | Probe::Difference(_))
+}
+
+/// The word with these bits.
+fn mask(bits: &Range<usize>) -> u32 {
+    bits.clone().fold(0, |all, bit| all | 1 << bit)
 }
 
 fn position(sources: &[Source], source: Source) -> Option<usize> {
@@ -813,15 +835,29 @@ fn add_terms(code: &mut String, terms: &[(Source, i64)], sources: &[Source]) -> 
     "%rocov_t".into()
 }
 
-/// Sets `%rocov_t` to the number of lanes of a whole warp that have a bit of a word.
-fn vote(code: &mut String, word: &str, bit: usize) {
-    ballot(code, word, bit);
+/// Counts each of these bits of a word by a vote.
+fn vote_on_each(code: &mut String, word: usize, bits: Range<usize>) {
+    code.push_str("mov.b32 %rocov_c, 0;\n\t");
+    for bit in bits {
+        ballot(code, word * WORD + bit);
+        let _ = write!(
+            code,
+            "setp.eq.u32 %rocov_p, %rocov_l, {bit};\n\t\
+             selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
+        );
+    }
+    code.push_str("popc.b32 %rocov_c, %rocov_c;\n\t");
+}
+
+/// Sets `%rocov_t` to the number of lanes of a whole warp that have a bit.
+fn vote(code: &mut String, bit: usize) {
+    ballot(code, bit);
     code.push_str("popc.b32 %rocov_t, %rocov_t;\n\t");
 }
 
-/// Sets `%rocov_t` to the lanes of a whole warp that have a bit of a word.
-fn ballot(code: &mut String, word: &str, bit: usize) {
-    test_bit(code, word, bit);
+/// Sets `%rocov_t` to the lanes of a whole warp that have a bit.
+fn ballot(code: &mut String, bit: usize) {
+    test_bit(code, bit);
     code.push_str("vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t");
 }
 
@@ -834,17 +870,13 @@ fn is_of_lanes(code: &mut String, lanes: u32) {
     );
 }
 
-/// The word with the bit of a block.
-fn word_of(block: usize) -> String {
-    format!("%rocov_b{}", block / WORD)
-}
-
-/// Sets `%rocov_p` to a bit of a word.
-fn test_bit(code: &mut String, word: &str, bit: usize) {
+/// Sets `%rocov_p` to a bit.
+fn test_bit(code: &mut String, bit: usize) {
     let _ = write!(
         code,
-        "and.b32 %rocov_t, {word}, {:#x};\n\tsetp.ne.u32 %rocov_p, %rocov_t, 0;\n\t",
-        1_u32 << bit
+        "and.b32 %rocov_t, {}, {:#x};\n\tsetp.ne.u32 %rocov_p, %rocov_t, 0;\n\t",
+        word_of(bit),
+        1_u32 << (bit % WORD)
     );
 }
 
@@ -889,12 +921,12 @@ fn spread(code: &mut String, word: usize, end: usize) {
     );
 }
 
-/// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word.
+/// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word, for the bits in `all`.
 ///
 /// Each step exchanges the halves of the matrix of lanes and bits whose numbers differ in one bit (Warren, "Hacker's
 /// Delight", 7-3).
-fn transpose(code: &mut String, word: usize) {
-    let _ = write!(code, "mov.b32 %rocov_c, %rocov_b{word};\n\t");
+fn transpose(code: &mut String, word: usize, all: u32) {
+    let _ = write!(code, "and.b32 %rocov_c, %rocov_b{word}, {all:#x};\n\t");
     for (bit, low) in SWAPS {
         let _ = write!(
             code,

@@ -35,6 +35,9 @@ pub struct PtxOptions {
     /// fail that would not fail without them, and as many blocks fit on an SM as before, or nearly so. With no number here, the
     /// limit is that of blocks of 1024 threads, the most that a GPU supports.
     pub registers: BTreeMap<String, u32>,
+    /// True if a kernel that calls functions gets as few registers as one that calls none. The driver rejects it if a function
+    /// needs more.
+    pub limits_callers: bool,
     /// True if functions that are not kernels count in memory at once. That is slow, but needs few registers: a kernel may not
     /// call a function that needs more than the kernel may have.
     pub functions_in_memory: bool,
@@ -64,6 +67,7 @@ impl Default for PtxOptions {
         Self {
             version: 10,
             registers: BTreeMap::new(),
+            limits_callers: false,
             functions_in_memory: false,
             counting: Counting::default(),
         }

@@ -2,10 +2,13 @@
 //!
 //! | block | way |
 //! |---|---|
-//! | in no loop | a bit: it runs once at most in a call of the function. Blocks that run together set their bits at once |
+//! | in no loop | a bit: it runs once at most in a call of the function. Blocks that run together share it |
+//! | that each call of the function runs | none: the threads that leave are counted |
 //! | of a kernel in which each thread runs all blocks | by the size of a block of threads, by its first thread |
 //! | in a loop | a register, or none, if its count follows from others ([`flow`](super::flow)) |
 //! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers | one atomic addition for the active threads of a warp, at once |
+//!
+//! A [`Probe`] is what code adds to in memory. The count of a block is a sum of some of them, which the drain makes.
 //!
 //! If only the blocks that ran are wanted, words of bits are all that there is ([`flags`](super::flags)).
 //!
@@ -14,13 +17,13 @@
 //!
 //! Counts wait in registers until the call of the function ends. [`widths`](super::widths) decides how many bits each has.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, StatementKind};
 use crate::instrument::ptx::flags::{Flag, flags};
-use crate::instrument::ptx::flow::{Counter, Derivation, Source, derivation};
+use crate::instrument::ptx::flow::{Counter, Derivation, Source, derivation, is_sum};
 use crate::instrument::ptx::parting::{apart, leaves};
 use crate::instrument::ptx::registers::register_limit;
 use crate::instrument::ptx::widths::{Room, Slot, Widths};
@@ -32,11 +35,11 @@ pub(super) const MAX_WORDS: usize = 32;
 pub(super) const MAX_NUMBERS: usize = 32;
 /// As many blocks in loops have registers in a function with more than [`MAX_NUMBERS`], even if there is no room for them.
 const MIN_NUMBERS: usize = 8;
-/// The most blocks in loops of a function with counts that follow from others: each makes the flushes longer.
+/// The most blocks in loops of a function with counts that are differences: each makes the flushes longer.
 const MAX_DERIVED: usize = 128;
 /// The most counts that all flushes of a function bring to memory.
 const MAX_FLUSHED: usize = 1 << 16;
-/// The most registers of a function with counts that follow from others. The compiler keeps those in memory that have no
+/// The most registers of a function with counts that are differences. The compiler keeps those in memory that have no
 /// place: that costs less than an addition in memory for each run of each block.
 const MAX_SOURCES: usize = 64;
 /// The blocks of a word.
@@ -45,10 +48,16 @@ pub(super) const WORD: usize = 32;
 /// The way in which a block is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// In its bit of the word for its 32 blocks.
-    Bit,
-    /// In the register with this number. It may get its value only before counts go to memory.
+    /// In the bit with this number.
+    Bit(usize),
+    /// As each call of the function.
+    Call,
+    /// As this block, which runs together with it.
+    As(usize),
+    /// In the register with this number.
     Number(usize),
+    /// Its count follows from others.
+    Derived,
     /// In memory.
     Direct,
     /// Each thread of the kernel runs it, so one thread counts for its block of threads.
@@ -57,6 +66,31 @@ pub(super) enum Way {
     Flag(usize),
     /// By the flag of another block, or by one that each call sets.
     Elsewhere,
+}
+
+/// A word in each copy of the counters that code of a function adds to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Probe {
+    /// The threads with the bit that has the number of this probe.
+    Bit,
+    /// The threads that call the function.
+    Call,
+    /// A count that is in a register.
+    Register(Source),
+    /// The count of a block that is a difference of others. A sum of the drain has no subtractions, so it never goes
+    /// down while kernels run.
+    Difference(usize),
+    /// The runs of a block that adds to it at once.
+    Direct,
+    /// The threads of the kernel, added by the first one of each block of threads.
+    Each,
+}
+
+impl Probe {
+    /// Returns whether its counts wait until a call of the function ends.
+    pub(super) fn is_waiting(self) -> bool {
+        !matches!(self, Self::Direct | Self::Each)
+    }
 }
 
 /// The end of a call of a function: counts go to memory before it.
@@ -73,18 +107,18 @@ pub(super) struct Exit<'text> {
 }
 
 /// The plan for a function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Plan<'text> {
     pub(super) ways: Vec<Way>,
     /// The number of words of bits.
     pub(super) words: usize,
-    /// The bits that are set when a call of the function starts: those of blocks that each call runs.
-    pub(super) first_bits: Vec<u32>,
-    /// The bits that each block sets, by words: its own, and those of blocks that run with it.
-    pub(super) bits: Vec<BTreeMap<usize, u32>>,
-    /// The number of registers.
-    pub(super) numbers: usize,
-    /// The counts that follow from others. All counts that they follow from are in registers.
+    /// The probes: those of bits, others whose counts wait, and those that code adds to at once.
+    pub(super) probes: Vec<Probe>,
+    /// The probes that the count of each block is the sum of.
+    pub(super) sums: Vec<Vec<usize>>,
+    /// The bit of each edge that has one. Those without probes come after the others.
+    pub(super) edge_bits: Vec<usize>,
+    /// The counts that follow from others. All counts that a difference follows from are in registers or bits, or those of calls.
     pub(super) derivation: Derivation,
     pub(super) widths: Widths,
     /// True if the place of the counters is in a register for the whole call, because blocks in loops count in memory.
@@ -135,43 +169,31 @@ impl<'text> Plan<'text> {
                 vec![Way::Direct; function.body.blocks.spans.len()],
                 Derivation::default(),
             ),
-            false => ways(function, calls.is_empty(), space.room),
+            false => ways(function, &calls, space.room),
         };
-        let numbers = ways.iter().filter(|way| matches!(way, Way::Number(_)));
-        let last_bit = ways.iter().rposition(|way| *way == Way::Bit);
         let mut plan = Plan {
-            words: last_bit.map_or(0, |last| last / WORD + 1),
-            first_bits: Vec::new(),
-            bits: Vec::new(),
-            numbers: numbers.count(),
             ways,
             derivation,
-            widths: Widths::default(),
-            keeps_place: false,
-            has_high: None,
-            flags: Vec::new(),
-            exits: Vec::new(),
             calls,
-            end: None,
+            ..Self::default()
         };
         plan.find_exits(function);
-        let waiting = plan.ways.iter().filter(|way| **way != Way::Direct).count();
+        plan.find_probes();
+        let waiting = plan.waiting_probes().len();
         let flushes = plan.exits.len() + plan.calls.len();
         if waiting.saturating_mul(flushes) > MAX_FLUSHED {
             plan.ways.fill(Way::Direct);
-            (plan.words, plan.numbers) = (0, 0);
             plan.derivation = Derivation::default();
+            plan.find_probes();
         }
-        plan.find_bits(function);
-        let is_bit = |way: &Way| *way == Way::Bit;
-        let has_others = plan.bits.iter().any(|bits| !bits.is_empty());
         // A function of another module may end its threads, too.
         let calls_others = function
             .instructions()
             .any(|(_, _, instruction)| matches!(instruction.flow, Flow::Call { .. }));
-        if function.is_kernel && plan.ways.iter().all(is_bit) && !has_others && !calls_others {
+        let is_of_calls = plan.probes == [Probe::Call];
+        if function.is_kernel && is_of_calls && !calls_others {
             plan.ways.fill(Way::Each);
-            plan.words = 0;
+            plan.probes = vec![Probe::Each];
             return plan;
         }
         let room = space.room.saturating_sub(plan.words);
@@ -200,24 +222,102 @@ impl<'text> Plan<'text> {
         plan
     }
 
-    /// Blocks that run together set their bits together: one of them sets all.
-    fn find_bits(&mut self, function: &PtxFunction<'_>) {
-        self.first_bits = vec![0; self.words];
-        self.bits = vec![BTreeMap::new(); self.ways.len()];
-        if self.words == 0 {
-            return;
+    /// Finds the probes, and those that each count is the sum of.
+    fn find_probes(&mut self) {
+        let derived = self.derivation.blocks.values();
+        let sums = derived.filter(|terms| is_sum(terms)).flatten();
+        let summed: BTreeSet<Source> = sums.map(|(source, _)| *source).collect();
+        let bits = self.number_bits(&summed);
+        self.probes = vec![Probe::Bit; bits];
+        if self.ways.contains(&Way::Call) {
+            self.probes.push(Probe::Call);
         }
-        for flag in flags(function, &depths(function), &self.calls) {
-            let blocks = flag.blocks.iter().copied();
-            let blocks: Vec<usize> = blocks.filter(|it| self.ways[*it] == Way::Bit).collect();
-            for block in &blocks {
-                let (word, bit) = (block / WORD, 1 << (block % WORD));
-                match flag.at {
-                    None => self.first_bits[word] |= bit,
-                    Some(_) => *self.bits[blocks[0]].entry(word).or_default() |= bit,
-                }
+        let mut of_edges = BTreeMap::new();
+        for number in 0..self.derivation.edges.len() {
+            let source = Source::Edge(number);
+            if summed.contains(&source) {
+                let probe = match self.derivation.edges[number].counter {
+                    Counter::Bit(bit) => self.edge_bits[bit],
+                    Counter::Register(_) => self.add(Probe::Register(source)),
+                };
+                of_edges.insert(source, probe);
             }
         }
+        let count = self.ways.len();
+        self.sums = vec![Vec::new(); count];
+        for block in 0..count {
+            let terms = self.derivation.blocks.get(&block);
+            let is_difference = terms.is_some_and(|terms| !is_sum(terms));
+            self.sums[block] = vec![match self.ways[block] {
+                Way::Bit(bit) => bit,
+                Way::Call => bits,
+                Way::Number(_) => self.add(Probe::Register(Source::Block(block))),
+                Way::Derived if is_difference => self.add(Probe::Difference(block)),
+                _ => continue,
+            }];
+        }
+        for block in 0..count {
+            match self.ways[block] {
+                Way::Direct => self.sums[block] = vec![self.add(Probe::Direct)],
+                Way::As(first) => self.sums[block] = self.sums[first].clone(),
+                _ => {}
+            }
+        }
+        let sums = self.derivation.blocks.iter();
+        for (block, terms) in sums.filter(|(_, terms)| is_sum(terms)) {
+            let mut probes = Vec::new();
+            for (source, factor) in terms {
+                let of_source = match source {
+                    Source::Block(block) => self.sums[*block].clone(),
+                    Source::Edge(_) => vec![of_edges[source]],
+                };
+                for _ in 0..*factor {
+                    probes.extend_from_slice(&of_source);
+                }
+            }
+            self.sums[*block] = probes;
+        }
+    }
+
+    /// Gives each edge that is counted by a bit one after those of blocks. Returns the number of bits with probes: those of
+    /// blocks, and of edges in `summed`, which come before the others.
+    fn number_bits(&mut self, summed: &BTreeSet<Source>) -> usize {
+        let of_blocks = self.ways.iter().filter(|way| matches!(way, Way::Bit(_)));
+        let mut next = of_blocks.count();
+        let mut counted = next;
+        self.edge_bits = vec![0; self.derivation.bits];
+        for is_summed in [true, false] {
+            for (number, edge) in self.derivation.edges.iter().enumerate() {
+                if let Counter::Bit(bit) = edge.counter
+                    && summed.contains(&Source::Edge(number)) == is_summed
+                {
+                    self.edge_bits[bit] = next;
+                    next += 1;
+                }
+            }
+            if is_summed {
+                counted = next;
+            }
+        }
+        self.words = next.div_ceil(WORD);
+        counted
+    }
+
+    /// Adds a probe, and returns its number.
+    fn add(&mut self, probe: Probe) -> usize {
+        self.probes.push(probe);
+        self.probes.len() - 1
+    }
+
+    /// The probes whose counts wait: the first ones.
+    pub(super) fn waiting_probes(&self) -> &[Probe] {
+        let is_waiting = |probe: &Probe| probe.is_waiting();
+        &self.probes[..self.probes.partition_point(is_waiting)]
+    }
+
+    /// The number of bits with probes.
+    pub(super) fn counted_bits(&self) -> usize {
+        self.probes.partition_point(|probe| *probe == Probe::Bit)
     }
 
     /// The register that has the count of a block at the end, and up to one less or more before.
@@ -239,30 +339,11 @@ impl<'text> Plan<'text> {
         }
     }
 
-    /// The bits of a word that all lanes have that leave together. Before a call that may end its threads, each lane brings its bits
-    /// to memory, and has none.
-    pub(super) fn always(&self, word: usize) -> u32 {
-        match self.calls.is_empty() {
-            true => self.first_bits[word],
-            false => 0,
-        }
-    }
-
-    /// The bits of a word that are set together, for those that lanes may lack.
-    pub(super) fn groups(&self, word: usize) -> Vec<u32> {
-        let first = self.first_bits[word] & !self.always(word);
-        let first = (first != 0).then_some(first);
-        let groups = self.bits.iter().filter_map(|bits| bits.get(&word).copied());
-        first.into_iter().chain(groups).collect()
-    }
-
     /// The registers that are incremented, each with the block that it counts, twice, or the blocks before and after its edge.
     fn slots_in_blocks(&self) -> impl Iterator<Item = (Slot, [usize; 2])> {
         let of_blocks = self.ways.iter().enumerate();
         let of_blocks = of_blocks.filter_map(|(block, way)| match way {
-            Way::Number(number) if !self.derivation.blocks.contains_key(&block) => {
-                Some((Slot::Block(*number), [block; 2]))
-            }
+            Way::Number(number) => Some((Slot::Block(*number), [block; 2])),
             _ => None,
         });
         let of_edges = self.derivation.edges.iter();
@@ -288,12 +369,8 @@ impl<'text> Plan<'text> {
     /// The declarations of all registers, and of local memory.
     pub(super) fn declarations(&self) -> String {
         let mut code = String::new();
-        let registers = [
-            ("b", 32, self.words),
-            ("e", 32, self.derivation.bits.div_ceil(WORD)),
-        ];
-        for (letter, bits, number) in registers.iter().filter(|(_, _, number)| *number > 0) {
-            let _ = write!(code, "\n\t.reg .b{bits} %rocov_{letter}<{number}>;");
+        if self.words > 0 {
+            let _ = write!(code, "\n\t.reg .b32 %rocov_b<{}>;", self.words);
         }
         for slot in self.slots() {
             let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
@@ -311,16 +388,11 @@ impl<'text> Plan<'text> {
         code
     }
 
-    /// The code that sets all registers to zero, but for the bits that are set at the start of a call.
-    pub(super) fn zeros(&self, is_start: bool) -> String {
+    /// The code that sets all registers to zero.
+    pub(super) fn zeros(&self) -> String {
         let mut code = String::new();
         for word in 0..self.words {
-            let bits = self.first_bits.get(word).filter(|_| is_start);
-            let bits = bits.copied().unwrap_or(0);
-            let _ = write!(code, "\n\tmov.b32 %rocov_b{word}, {bits:#x};");
-        }
-        for word in 0..self.derivation.bits.div_ceil(WORD) {
-            let _ = write!(code, "\n\tmov.b32 %rocov_e{word}, 0;");
+            let _ = write!(code, "\n\tmov.b32 %rocov_b{word}, 0;");
         }
         for slot in self.slots() {
             let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
@@ -331,15 +403,10 @@ impl<'text> Plan<'text> {
 
     /// A bit that no count uses.
     fn spare_bit(&mut self) -> (String, u32) {
-        let words = &self.ways[..self.ways.len().min(self.words * WORD)];
-        match words.iter().position(|way| *way != Way::Bit) {
-            Some(bit) => (format!("%rocov_b{}", bit / WORD), 1 << (bit % WORD)),
-            None => {
-                let bit = self.derivation.bits;
-                self.derivation.bits += 1;
-                (format!("%rocov_e{}", bit / WORD), 1 << (bit % WORD))
-            }
-        }
+        let edges = self.edge_bits.iter().map(|bit| bit + 1);
+        let bit = edges.max().unwrap_or_default().max(self.counted_bits());
+        self.words = self.words.max(bit / WORD + 1);
+        (word_of(bit), 1 << (bit % WORD))
     }
 
     /// The plan of a function that only records which blocks ran.
@@ -355,18 +422,9 @@ impl<'text> Plan<'text> {
         }
         let mut plan = Plan {
             ways: vec![Way::Elsewhere; depths.len()],
-            words: 0,
-            first_bits: Vec::new(),
-            bits: Vec::new(),
-            numbers: 0,
-            derivation: Derivation::default(),
-            widths: Widths::default(),
-            keeps_place: false,
-            has_high: None,
             flags,
-            exits: Vec::new(),
             calls,
-            end: None,
+            ..Self::default()
         };
         plan.find_exits(function);
         let flushes = plan.exits.len() + plan.calls.len();
@@ -394,15 +452,14 @@ impl<'text> Plan<'text> {
     /// The registers of 32 bits that all counters of a thread take.
     pub(super) fn registers(&self) -> u32 {
         let widths = &self.widths;
-        let words = self.words + self.derivation.bits.div_ceil(WORD);
         // There are at most MAX_SOURCES and MAX_WORDS, and few edges.
         let of = |slot| if widths.is_wide(slot) { 2 } else { 1 };
-        (self.slots().map(of).sum::<usize>() + words) as u32
+        (self.slots().map(of).sum::<usize>() + self.words) as u32
     }
 
-    /// Returns whether no count is in a register.
+    /// Returns whether nothing waits until a call of the function ends.
     pub(super) fn is_direct(&self) -> bool {
-        self.words == 0 && self.numbers == 0
+        self.words == 0 && self.waiting_probes().is_empty()
     }
 
     /// All threads leave by one exit, where the compiler brings them together, but for those that others may wait for.
@@ -466,42 +523,63 @@ impl<'text> Plan<'text> {
     }
 }
 
+/// The word with a bit.
+pub(super) fn word_of(bit: usize) -> String {
+    format!("%rocov_b{}", bit / WORD)
+}
+
 /// The way of each block, and the counts that follow from others. A thread that brings its counts to memory on its way, and
-/// continues, has not left the block that it is in: then none follow.
-fn ways(function: &PtxFunction<'_>, may_derive: bool, room: usize) -> (Vec<Way>, Derivation) {
+/// continues, has not left the block that it is in: then none follow. `calls` are those that may end the threads.
+fn ways(function: &PtxFunction<'_>, calls: &[usize], room: usize) -> (Vec<Way>, Derivation) {
+    let may_derive = calls.is_empty();
     let count = function.body.blocks.spans.len();
     if sets_registers(function) {
         return (vec![Way::Direct; count], Derivation::default());
     }
     let depths = depths(function);
-    let ways = depths.iter().enumerate();
-    let mut ways: Vec<Way> = ways
-        .map(|(block, depth)| match depth {
-            0 if block < MAX_WORDS * WORD => Way::Bit,
-            _ => Way::Direct,
-        })
-        .collect();
-    let mut in_loops: Vec<usize> = (0..count).filter(|block| depths[*block] > 0).collect();
-    let derivation = Some(count)
-        .filter(|count| may_derive && *count <= MAX_WORDS * WORD && in_loops.len() <= MAX_DERIVED)
-        .and_then(|_| derivation(function, &depths, in_loops.len() <= MAX_NUMBERS))
-        .filter(|derivation| {
-            let counted = in_loops.len() - derivation.blocks.len();
-            counted + derivation.registers <= MAX_SOURCES
-        });
-    if derivation.is_none() {
-        // The innermost ones run most often.
-        in_loops.sort_by_key(|block| std::cmp::Reverse(depths[*block]));
-        // If not all have registers, those of the others stay in memory for some time at best.
-        if in_loops.len() > MAX_NUMBERS {
-            in_loops.truncate(room.clamp(MIN_NUMBERS, MAX_NUMBERS));
+    let mut ways = vec![Way::Direct; count];
+    let mut bits = 0;
+    for flag in flags(function, &depths, calls) {
+        let blocks = flag.blocks.iter().copied();
+        let blocks: Vec<usize> = blocks.filter(|block| depths[*block] == 0).collect();
+        let Some((first, others)) = blocks.split_first() else {
+            continue;
+        };
+        if flag.at.is_none() && calls.is_empty() {
+            blocks.iter().for_each(|block| ways[*block] = Way::Call);
+        } else if bits < MAX_WORDS * WORD {
+            ways[*first] = Way::Bit(bits);
+            others
+                .iter()
+                .for_each(|block| ways[*block] = Way::As(*first));
+            bits += 1;
         }
-        in_loops.sort_unstable();
     }
-    for (number, block) in in_loops.into_iter().enumerate() {
+    let in_loops: Vec<usize> = (0..count).filter(|block| depths[*block] > 0).collect();
+    let mut derivation = Some(count)
+        .filter(|count| may_derive && *count <= MAX_WORDS * WORD)
+        .and_then(|_| derivation(function, &depths, in_loops.len() <= MAX_NUMBERS))
+        .unwrap_or_default();
+    let sources = in_loops.len() - derivation.blocks.len() + derivation.registers;
+    let has_all = in_loops.len() <= MAX_DERIVED && sources <= MAX_SOURCES;
+    if !has_all {
+        derivation.keep_sums();
+    }
+    let is_derived = |block: &usize| derivation.blocks.contains_key(block);
+    let (derived, mut counted): (Vec<usize>, Vec<usize>) =
+        in_loops.into_iter().partition(is_derived);
+    derived.iter().for_each(|block| ways[*block] = Way::Derived);
+    // If not all have registers, those of the others stay in memory for some time at best.
+    if counted.len() > MAX_NUMBERS && !(has_all && !derived.is_empty()) {
+        // The innermost ones run most often.
+        counted.sort_by_key(|block| std::cmp::Reverse(depths[*block]));
+        counted.truncate(room.clamp(MIN_NUMBERS, MAX_NUMBERS));
+        counted.sort_unstable();
+    }
+    for (number, block) in counted.into_iter().enumerate() {
         ways[block] = Way::Number(number);
     }
-    (ways, derivation.unwrap_or_default())
+    (ways, derivation)
 }
 
 /// Returns whether a function sets its number of registers.

@@ -7,9 +7,9 @@
 /// the part of a multiple. At most, blocks can have as many threads as before (CUDA C++ Programming Guide, "Compute
 /// Capabilities": an SM has 65,536 registers).
 ///
-/// A kernel that `calls` gets as many as it can have: ptxas rejects a limit below the registers of a function that it calls,
-/// and these take counters, too.
-pub(super) fn register_limit(plain: u32, counters: u32, calls: bool) -> u32 {
+/// A kernel that `takes_most` gets as many as it can have: ptxas rejects a limit below the registers of a function that it
+/// calls, and these take counters, too.
+pub(super) fn register_limit(plain: u32, counters: u32, takes_most: bool) -> u32 {
     /// With so many registers, an SM has all threads that it can have.
     const ALL_THREADS: u32 = 32;
     const FEW: u32 = 8;
@@ -20,7 +20,7 @@ pub(super) fn register_limit(plain: u32, counters: u32, calls: bool) -> u32 {
     const AS_ROOMY: [u32; 5] = [56, 72, 88, 104, 120];
     let as_roomy = |registers: u32| registers + 8 * u32::from(AS_ROOMY.contains(&registers));
     let wanted = match counters {
-        _ if calls => MOST,
+        _ if takes_most => MOST,
         0..=FEW => plain,
         _ => as_roomy((plain + counters) / 8 * 8),
     };

@@ -16,7 +16,7 @@ use crate::instrument::ptx::error::PtxRefusal;
 use crate::instrument::ptx::flow::{CountedEdge, Counter, Place};
 use crate::instrument::ptx::flush::Flush;
 use crate::instrument::ptx::marks::Marks;
-use crate::instrument::ptx::plan::{Plan, Space, WORD, Way, ending};
+use crate::instrument::ptx::plan::{Plan, Space, WORD, Way, ending, word_of};
 use crate::instrument::ptx::registers::register_limit;
 use crate::instrument::ptx::unit::{Unit, words_for};
 use crate::instrument::ptx::widths::Slot;
@@ -36,7 +36,7 @@ const MAX_BLOCKS: usize = 1 << 22;
 /// Gives each basic block of `module` a counter, and returns the new text.
 ///
 /// The new module has the variables that librocov's drain reads from modules that clang has instrumented: a record for each
-/// function with a name of [`Kind::Ptx`](crate::format::blocks::Kind), and copies of counters for the SMs. It needs PTX
+/// function with a name of [`Kind::Ptx`](crate::format::blocks::Kind), and copies of probes. It needs PTX
 /// 6.2, or 7.0 for sm_80 and later, and its `.version` is raised to that.
 ///
 /// A module without blocks stays as it is.
@@ -79,7 +79,25 @@ pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, P
     if blocks == 0 {
         return Ok(module.text.to_owned());
     }
-    let unit = Unit::new(module, options.counting);
+    let ending = ending(&module.functions);
+    let functions = module.functions.iter();
+    let functions = functions.filter(|function| !function.blocks.is_empty());
+    let planned = functions.map(|function| {
+        let space = Space {
+            is_memory: options.functions_in_memory && !function.is_kernel,
+            room: room(function, options),
+            plain: options
+                .registers
+                .get(function.symbol)
+                .copied()
+                .filter(|_| !function.body.is_limited),
+        };
+        let plan = Plan::new(function, &ending, options.counting, space);
+        (function, plan)
+    });
+    let planned: Vec<(&PtxFunction<'_>, Plan<'_>)> = planned.collect();
+    let plans = planned.iter().map(|(_, plan)| plan);
+    let unit = Unit::new(module, options.counting, plans);
     let mut edits = Edits::default();
     let has_sums = architecture >= FIRST_WITH_SUMS;
     let needed = match (options.counting, has_sums) {
@@ -92,28 +110,14 @@ pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, P
         edits.replace(start, end, format!("{}.{}", needed.0, needed.1));
     }
     edits.insert(module.header.end, unit.variables(module, options.version)?);
-    let ending = ending(&module.functions);
-    let (mut first, mut first_word) = (0, 0);
-    for function in &module.functions {
-        if function.blocks.is_empty() {
-            continue;
-        }
-        let space = Space {
-            is_memory: options.functions_in_memory && !function.is_kernel,
-            room: room(function, options),
-            plain: options
-                .registers
-                .get(function.symbol)
-                .copied()
-                .filter(|_| !function.body.is_limited),
-        };
-        let plan = Plan::new(function, &ending, options.counting, space);
-        let (unit, plan) = (&unit, &plan);
+    let (mut first, mut first_word, mut first_probe) = (0, 0, 0);
+    for (function, plan) in &planned {
+        let unit = &unit;
         let memory = match options.counting {
             Counting::Exact => Memory::Counts(Flush {
                 unit,
                 plan,
-                first,
+                first: first_probe,
                 has_sums,
             }),
             Counting::Reached => Memory::Marks(Marks {
@@ -135,6 +139,7 @@ pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, P
         editor.close();
         first += function.blocks.len();
         first_word += words_for(function.blocks.len());
+        first_probe += plan.probes.len();
     }
     Ok(edits.applied(module.text))
 }
@@ -248,10 +253,10 @@ impl Editor<'_, '_> {
         if self.function.is_kernel && !body.is_limited {
             let limit = match options.registers.get(self.function.symbol) {
                 Some(plain) => {
-                    let calls = self
-                        .function
-                        .instructions()
+                    let mut instructions = self.function.instructions();
+                    let calls = instructions
                         .any(|(_, _, instruction)| matches!(instruction.flow, Flow::Call { .. }));
+                    let calls = calls && !options.limits_callers;
                     let limit = register_limit(*plain, plan.registers(), calls);
                     format!(".maxnreg {limit}")
                 }
@@ -260,7 +265,7 @@ impl Editor<'_, '_> {
             self.edits.insert(body.open, format!("\n{limit}\n"));
         }
         let mut code = plan.declarations();
-        code.push_str(&plan.zeros(true));
+        code.push_str(&plan.zeros());
         code.push_str(&self.memory.open());
         self.edits.insert(body.open + 1, code);
     }
@@ -317,23 +322,17 @@ impl Editor<'_, '_> {
     /// The code that adds a run of a block to its counter. None if its count follows from others.
     fn counted(&self, block: usize) -> String {
         match self.plan.ways[block] {
-            Way::Bit => {
-                let bits = self.plan.bits[block].iter();
-                bits.map(|(word, bits)| with_bits('b', *word, *bits))
-                    .collect()
-            }
-            Way::Number(_) if self.plan.derivation.blocks.contains_key(&block) => String::new(),
+            Way::Bit(bit) | Way::Flag(bit) => with_bit(bit),
             Way::Number(number) => self.plan.incremented(Slot::Block(number)),
             Way::Direct => self.memory.one(block),
-            Way::Flag(flag) => with_bits('b', flag / WORD, 1 << (flag % WORD)),
-            Way::Each | Way::Elsewhere => String::new(),
+            Way::Call | Way::As(_) | Way::Derived | Way::Each | Way::Elsewhere => String::new(),
         }
     }
 
     /// The code that adds a run of an edge to its counter.
     fn counted_edge(&self, edge: CountedEdge) -> String {
         match edge.counter {
-            Counter::Bit(bit) => with_bits('e', bit / WORD, 1 << (bit % WORD)),
+            Counter::Bit(bit) => with_bit(self.plan.edge_bits[bit]),
             Counter::Register(number) => self.plan.incremented(Slot::Edge(number)),
         }
     }
@@ -393,9 +392,10 @@ impl Editor<'_, '_> {
     }
 }
 
-/// The code that sets bits of a word with this letter.
-fn with_bits(letter: char, word: usize, bits: u32) -> String {
-    format!("or.b32 %rocov_{letter}{word}, %rocov_{letter}{word}, {bits:#x};\n\t")
+/// The code that sets a bit.
+fn with_bit(bit: usize) -> String {
+    let word = word_of(bit);
+    format!("or.b32 {word}, {word}, {:#x};\n\t", 1_u32 << (bit % WORD))
 }
 
 /// The registers that counters of a function may take. A kernel with its own limit has as many as it wants, but each block of

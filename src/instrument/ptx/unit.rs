@@ -1,32 +1,31 @@
 //! The variables of an instrumented module: those of clang and of rocov's plugin, see
 //! [`cuda`](crate::format::codeobject::cuda).
 //!
-//! A unit is a module before it is linked with others (`-rdc=true`). The names of its variables have a hash of its text,
-//! and they are weak: two units with one text have one function each of which the linker keeps one, and counters, too.
+//! A unit is a module before it is linked with others (`-rdc=true`). The names of its variables have a hash of its text and
+//! its probes, and they are weak: two units with one text have one function each of which the linker keeps one, and counters,
+//! too.
 
 use std::fmt::Write;
 
 use byteorder::{ByteOrder, LittleEndian};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::format::bounds_table::VERSION_SYMBOL;
-use crate::format::copies_table::{COPIES_VERSION, CUDA_STRIDE_UNIT, MAGIC};
+use crate::format::copies_table::{CUDA_STRIDE_UNIT, MAGIC, PROBES_VERSION, Probes};
 use crate::format::profraw::{RecordLayout, Version};
 use crate::format::ptx::module::{Module, RECORD};
 use crate::instrument::ptx::error::PtxRefusal;
-use crate::instrument::ptx::plan::WORD;
+use crate::instrument::ptx::plan::{Plan, WORD};
 use crate::support::counting::Counting;
 
-/// As many copies as the largest GPUs have SMs, about.
-const MAX_SMS: u64 = 256;
-/// The most bytes that the copies take, unless a single copy takes more.
-const MAX_AREA_BYTES: u64 = 16 << 20;
-/// The most copies for an SM. Its warps share them: additions to one address wait for each other.
-const MAX_PARTS: u64 = 4;
-/// The most bytes that the copies take if an SM has several.
-const MAX_PARTS_BYTES: u64 = 1 << 20;
-/// The size of a copies table with one range in bytes.
-const TABLE_BYTES: u64 = 48;
+/// The most copies, and the most bytes that so many take.
+const MAX_COPIES: u64 = 1024;
+const MAX_BYTES: u64 = 1 << 20;
+/// The most copies if they take more, and the most bytes that these take, unless a single copy takes more.
+const MAX_LARGE_COPIES: u64 = 256;
+const MAX_LARGE_BYTES: u64 = 16 << 20;
+/// The words of a table of copies before the terms of its counters.
+const TABLE_WORDS: usize = 7;
 
 /// The counters of a module.
 #[derive(Debug)]
@@ -35,6 +34,9 @@ pub(super) struct Unit {
     pub(super) name: String,
     counting: Counting,
     counters: u64,
+    /// The probes of a copy, and the terms of all counters, as a table has them.
+    probes: u64,
+    terms: Vec<u32>,
     /// The words of flags, if blocks are not counted.
     words: u64,
 }
@@ -45,7 +47,18 @@ pub(super) fn words_for(blocks: usize) -> usize {
 }
 
 impl Unit {
-    pub(super) fn new(module: &Module<'_>, counting: Counting) -> Self {
+    pub(super) fn new<'plans, 'text: 'plans>(
+        module: &Module<'_>,
+        counting: Counting,
+        plans: impl Iterator<Item = &'plans Plan<'text>>,
+    ) -> Self {
+        let (mut probes, mut terms) = (0, Vec::new());
+        for plan in plans {
+            for block in &plan.sums {
+                terms.extend(Probes::encoded(block.iter().map(|probe| probes + probe)));
+            }
+            probes += plan.probes.len();
+        }
         let blocks = module
             .functions
             .iter()
@@ -54,11 +67,19 @@ impl Unit {
             Counting::Exact => 0,
             Counting::Reached => blocks.clone().map(words_for).sum(),
         };
+        // With other options, the same text has other probes.
+        let mut hasher = Xxh3::new();
+        hasher.update(module.text.as_bytes());
+        terms
+            .iter()
+            .for_each(|term: &u32| hasher.update(&term.to_le_bytes()));
         Self {
-            name: format!("rocov_{:016x}", xxh3_64(module.text.as_bytes())),
+            name: format!("rocov_{:016x}", hasher.digest()),
             counting,
             counters: blocks.sum::<usize>() as u64,
             words: words as u64,
+            probes: probes as u64,
+            terms,
         }
     }
 
@@ -69,25 +90,20 @@ impl Unit {
 
     /// The distance from one copy to the next in bytes.
     pub(super) fn stride(&self) -> u64 {
-        (8 * self.counters).next_multiple_of(CUDA_STRIDE_UNIT)
+        (8 * self.probes).next_multiple_of(CUDA_STRIDE_UNIT)
     }
 
-    /// The number of SMs that have copies of their own, a power of two. Others share these.
-    pub(super) fn sms(&self) -> u64 {
-        let mut sms = MAX_SMS;
-        while sms > 1 && sms * self.stride() > MAX_AREA_BYTES {
-            sms /= 2;
+    /// The number of copies, a power of two.
+    pub(super) fn copies(&self) -> u64 {
+        let fits = |copies: u64, bytes: u64| copies * self.stride() <= bytes;
+        let mut copies = MAX_COPIES;
+        while copies > 1
+            && !fits(copies, MAX_BYTES)
+            && !(copies <= MAX_LARGE_COPIES && fits(copies, MAX_LARGE_BYTES))
+        {
+            copies /= 2;
         }
-        sms
-    }
-
-    /// The number of copies for an SM, a power of two.
-    pub(super) fn parts(&self) -> u64 {
-        let mut parts = MAX_PARTS;
-        while parts > 1 && parts * MAX_SMS * self.stride() > MAX_PARTS_BYTES {
-            parts /= 2;
-        }
-        parts
+        copies
     }
 
     /// The declarations of all variables.
@@ -134,17 +150,25 @@ impl Unit {
     /// The declarations of counters, and of their copies.
     fn counts(&self) -> String {
         let Self { name, counters, .. } = self;
-        let area = self.sms() * self.parts() * self.stride();
+        let area = self.copies() * self.stride();
+        let terms = self.terms.chunks(2);
+        let terms = terms.map(|pair| {
+            pair.iter()
+                .rev()
+                .fold(0, |all, term| all << 32 | u64::from(*term))
+        });
+        let terms: String = terms.map(|word| format!(", {word:#x}")).collect();
+        let words = TABLE_WORDS + self.terms.len().div_ceil(2);
         format!(
             ".weak .global .align 8 .b64 __profc_{name}[{counters}];\n\
              .weak .global .align {CUDA_STRIDE_UNIT} .b8 __rocov_copies_area_{name}[{area}];\n\
-             .weak .global .align 8 .u64 __rocov_copies_table_{name}[{}] = {{{:#x}, {:#x}, \
+             .weak .global .align 8 .u64 __rocov_copies_table_{name}[{words}] = {{{:#x}, {:#x}, \
              generic(__rocov_copies_area_{name}), generic(__rocov_copies_area_{name})+{area}, \
-             generic(__profc_{name}), generic(__profc_{name})+{}}};\n",
-            TABLE_BYTES / 8,
+             generic(__profc_{name}), generic(__profc_{name})+{}, {:#x}{terms}}};\n",
             u64::from_le_bytes(MAGIC),
-            TABLE_BYTES << 32 | u64::from(COPIES_VERSION),
-            8 * counters
+            (8 * words as u64) << 32 | u64::from(PROBES_VERSION),
+            8 * counters,
+            self.probes
         )
     }
 
