@@ -1,9 +1,9 @@
 //! Compiles test programs and runs them on the model.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 /// The last line of a program that finished without a failed check.
@@ -78,10 +78,10 @@ pub(crate) fn scratch() -> PathBuf {
 
 /// Runs a compiler that makes `output`, unless `output` is newer than every source.
 fn compile(output: &str, mut compiler: Command) -> PathBuf {
-    // Tests run in parallel and share programs.
-    static COMPILING: Mutex<()> = Mutex::new(());
-    let _guard = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
     let output = scratch().join(output);
+    // Tests run in parallel and share programs. One compiles, others wait.
+    let lock = File::create(output.with_added_extension("lock")).expect("a file can be made");
+    lock.lock().expect("a file can be locked");
     if modified(&output) > newest(&source("")) {
         return output;
     }

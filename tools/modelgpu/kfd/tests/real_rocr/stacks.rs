@@ -153,34 +153,42 @@ fn hip_programs_on_both_targets() {
     }
 }
 
-/// Code for a further target, or for a generic one, on the GPUs that run it. HIP 7 is the first with all of
+/// The further targets with the GPUs that run their code, and the generic ones. No GPU runs code for two targets of one
+/// list, so a program for all of them runs on each GPU what was compiled for its own.
+const FURTHER: [&[(&str, &[&str])]; 2] = [
+    &[
+        ("gfx950", &["gfx950"]),
+        ("gfx1100", &["gfx1100"]),
+        ("gfx1201", &["gfx1201"]),
+        ("gfx906", &["gfx906"]),
+        ("gfx908", &["gfx908"]),
+        ("gfx1030", &["gfx1030"]),
+    ],
+    &[
+        ("gfx9-4-generic", &["gfx942", "gfx950"]),
+        ("gfx11-generic", &["gfx1100"]),
+        ("gfx12-generic", &["gfx1201"]),
+        ("gfx10-3-generic", &["gfx1030"]),
+    ],
+];
+
+/// Code for further targets, and for generic ones, on the GPUs that run it. HIP 7 is the first with all of
 /// them. Compilers take most of the time, so those for older targets are among them only if all are asked for.
 #[test]
 fn hip_programs_on_further_targets() {
     let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
+    let is_older = |gpu: &&str| ["gfx906", "gfx908", "gfx1030"].contains(gpu);
     for stack in here().iter().filter(|stack| stack.starts_with("rocr-7")) {
         let flags = output(&["flags", stack]);
         let flags: Vec<&str> = flags.split_whitespace().collect();
-        for (target, gpus) in [
-            ("gfx950", &["gfx950"][..]),
-            ("gfx1100", &["gfx1100"]),
-            ("gfx9-4-generic", &["gfx942", "gfx950"]),
-            ("gfx11-generic", &["gfx1100"]),
-            ("gfx1201", &["gfx1201"]),
-            ("gfx12-generic", &["gfx1201"]),
-            ("gfx906", &["gfx906"]),
-            ("gfx908", &["gfx908"]),
-            ("gfx1030", &["gfx1030"]),
-            ("gfx10-3-generic", &["gfx1030"]),
-        ] {
-            let is_older = |gpu: &&str| ["gfx906", "gfx908", "gfx1030"].contains(gpu);
-            if !has_all && gpus.iter().all(is_older) {
-                continue;
-            }
+        for (list, kind) in FURTHER.into_iter().zip(["further", "generic"]) {
+            let list = list.iter();
+            let list = list.filter(|(_, gpus)| has_all || !gpus.iter().all(is_older));
+            let (targets, gpus): (Vec<&str>, Vec<&[&str]>) = list.copied().unzip();
             for name in ["copies", "features"] {
-                let program = format!("{name}.{target}.{stack}");
-                let program = hip_program_with(name, &program, &[target], &flags);
-                for gpu in gpus {
+                let program = format!("{name}.{kind}.{stack}");
+                let program = hip_program_with(name, &program, &targets, &flags);
+                for gpu in gpus.concat() {
                     let ended = run(stack, &program).env("ROCOV_MODELGPU", gpu).output();
                     ended.assert_finished();
                     let is_there = name != "features" || ended.stdout.contains(gpu);
