@@ -459,7 +459,7 @@ test "$(rocov report --per-test | grep -c '^scale \|^window\|^epoch 1')" -ge 1
         path: "docs/src/guides/line-tables.md",
         needs: &[Need::Hip7],
         setup: r#"
-cp testdata/programs/traced/kernels.hip .
+sed 's,"../hip.h",<hip/hip_runtime.h>,' testdata/programs/traced/kernels.hip >kernels.hip
 clang++-22 $HIP7_FLAGS --offload-arch=gfx90a -O1 -gline-tables-only kernels.hip -o kernels
 rocov run --trace -- $HIP7 ./kernels
 "#,
@@ -545,7 +545,10 @@ export PYTEST_ADDOPTS="-p rocov_pytest -p no:cacheprovider testdata/programs/per
     },
     Page {
         path: "docs/src/guides/pgo.md",
-        setup: "cp testdata/programs/pgo/calibrate.hip testdata/sample/debian12.* .",
+        setup: r#"
+cp testdata/sample/debian12.* .
+sed 's,"../hip.h",<hip/hip_runtime.h>,' testdata/programs/pgo/calibrate.hip >calibrate.hip
+"#,
         varies: &[("/src/app", "HERE")],
         ..Page::NONE
     },

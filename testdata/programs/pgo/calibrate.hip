@@ -1,6 +1,6 @@
 // Calibrates readings by a list of steps, the same for all of them. Nearly all steps scale; one in
 // 200 takes a root, which costs much more.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cmath>
 #include <cstdio>

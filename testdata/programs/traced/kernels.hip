@@ -1,7 +1,7 @@
 // Kernels whose executed instructions follow from the source. Instructions that the compiler does not touch mark places:
 // an s_nop with a number of its own.
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdio>
 #include <cstdlib>
