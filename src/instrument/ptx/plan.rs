@@ -570,7 +570,7 @@ fn ways(function: &PtxFunction<'_>, calls: &[usize], room: usize) -> (Vec<Way>, 
         in_loops.into_iter().partition(is_derived);
     derived.iter().for_each(|block| ways[*block] = Way::Derived);
     // If not all have registers, those of the others stay in memory for some time at best.
-    if counted.len() > MAX_NUMBERS && !(has_all && !derived.is_empty()) {
+    if counted.len() > MAX_NUMBERS && (derived.is_empty() || !has_all) {
         // The innermost ones run most often.
         counted.sort_by_key(|block| std::cmp::Reverse(depths[*block]));
         counted.truncate(room.clamp(MIN_NUMBERS, MAX_NUMBERS));
