@@ -68,7 +68,7 @@ fn counters_are_sums_of_probes() {
     let mut found = Vec::new();
     probes.each(|counter, probe| found.push((counter, probe)));
     assert_eq!((probes.count, found), (2, vec![(0, 1), (0, 0), (2, 1)]));
-    // What is written is what is read, and half a word is left.
+    // The writer makes the terms that the reader takes, and half a word may be left.
     let lists = [vec![1, 0], vec![], vec![1], vec![]];
     let written: Vec<u32> = lists.iter().cloned().flat_map(Probes::encoded).collect();
     assert_eq!(written, [3, 0, 0xffff_fffe, 2, 0xffff_fffe]);
