@@ -247,9 +247,12 @@ impl Flush<'_, '_> {
              setp.eq.u32 %rocov_r, %rocov_l, 0;\n\t",
         );
         if let Some(call) = call {
+            // The first lane has no lanes below it. An address that is equal in all lanes would make the compiler look for
+            // others that add there.
             let _ = write!(
                 code,
-                "@%rocov_r red.global.add.u64 [%rocov_a+{}], %rocov_d;\n\t",
+                "mad.wide.u32 %rocov_v, %rocov_l, 8, %rocov_a;\n\t\
+                 @%rocov_r red.global.add.u64 [%rocov_v+{}], %rocov_d;\n\t",
                 self.offset(call)
             );
         }
