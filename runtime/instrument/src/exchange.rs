@@ -495,7 +495,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (10, "8055fa2a4415a0ec".into(), "b258cc33f01e4686".into())
+            (10, "5c852dec102ebbe2".into(), "b258cc33f01e4686".into())
         );
     }
 }

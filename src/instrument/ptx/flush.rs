@@ -97,7 +97,7 @@ impl Flush<'_, '_> {
             );
             index = "%rocov_i".into();
         }
-        let name = &self.unit.name;
+        let name = &self.unit.copies_name;
         let _ = write!(code, "mov.u64 {to}, __rocov_copies_area_{name};\n\t");
         if index != "0" {
             let _ = write!(code, "mad.wide.u32 {to}, {index}, 8, {to};\n\t");

@@ -1,9 +1,9 @@
 //! The variables of an instrumented module: those of clang and of rocov's plugin, see
 //! [`cuda`](crate::format::codeobject::cuda).
 //!
-//! A unit is a module before it is linked with others (`-rdc=true`). The names of its variables have a hash of its text and
-//! its probes, and they are weak: two units with one text have one function each of which the linker keeps one, and counters,
-//! too.
+//! A unit is a module before it is linked with others (`-rdc=true`). The names of its variables have a hash of its text, and
+//! those of copies have one of its probes, too. They are weak: two units with one text have one function each of which the
+//! linker keeps one, and counters, too.
 
 use std::fmt::Write;
 
@@ -32,6 +32,8 @@ const TABLE_WORDS: usize = 7;
 pub(super) struct Unit {
     /// The end of its names.
     pub(super) name: String,
+    /// The end of the names of its copies and of their table. With other options, the same text has other probes.
+    pub(super) copies_name: String,
     counting: Counting,
     counters: u64,
     /// The probes of a copy, and the terms of all counters, as a table has them.
@@ -67,14 +69,15 @@ impl Unit {
             Counting::Exact => 0,
             Counting::Reached => blocks.clone().map(words_for).sum(),
         };
-        // With other options, the same text has other probes.
         let mut hasher = Xxh3::new();
         hasher.update(module.text.as_bytes());
+        let name = format!("rocov_{:016x}", hasher.digest());
         terms
             .iter()
             .for_each(|term: &u32| hasher.update(&term.to_le_bytes()));
         Self {
-            name: format!("rocov_{:016x}", hasher.digest()),
+            name,
+            copies_name: format!("rocov_{:016x}", hasher.digest()),
             counting,
             counters: blocks.sum::<usize>() as u64,
             words: words as u64,
@@ -149,7 +152,12 @@ impl Unit {
 
     /// The declarations of counters, and of their copies.
     fn counts(&self) -> String {
-        let Self { name, counters, .. } = self;
+        let Self {
+            name,
+            copies_name,
+            counters,
+            ..
+        } = self;
         let area = self.copies() * self.stride();
         let terms = self.terms.chunks(2);
         let terms = terms.map(|pair| {
@@ -161,9 +169,9 @@ impl Unit {
         let words = TABLE_WORDS + self.terms.len().div_ceil(2);
         format!(
             ".weak .global .align 8 .b64 __profc_{name}[{counters}];\n\
-             .weak .global .align {CUDA_STRIDE_UNIT} .b8 __rocov_copies_area_{name}[{area}];\n\
-             .weak .global .align 8 .u64 __rocov_copies_table_{name}[{words}] = {{{:#x}, {:#x}, \
-             generic(__rocov_copies_area_{name}), generic(__rocov_copies_area_{name})+{area}, \
+             .weak .global .align {CUDA_STRIDE_UNIT} .b8 __rocov_copies_area_{copies_name}[{area}];\n\
+             .weak .global .align 8 .u64 __rocov_copies_table_{copies_name}[{words}] = {{{:#x}, {:#x}, \
+             generic(__rocov_copies_area_{copies_name}), generic(__rocov_copies_area_{copies_name})+{area}, \
              generic(__profc_{name}), generic(__profc_{name})+{}, {:#x}{terms}}};\n",
             u64::from_le_bytes(MAGIC),
             (8 * words as u64) << 32 | u64::from(PROBES_VERSION),
