@@ -495,7 +495,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (10, "5c852dec102ebbe2".into(), "b258cc33f01e4686".into())
+            (11, "e378785253f5779d".into(), "81793b7773dd08a1".into())
         );
     }
 }

@@ -49,13 +49,19 @@ const KEPT_BITS: u32 = 30;
 const FIND_HIGH: &str = "mov.u64 %rocov_z, $rocov_high;\n\t\
     mov.u32 %rocov_o, %smid;\n\tshr.u32 %rocov_o, %rocov_o, 24;\n\t\
     mad.wide.u32 %rocov_z, %rocov_o, 4, %rocov_z;\n\t";
-/// The bits of the numbers of lanes, and for each the bits of a word whose number has it not set.
-const SWAPS: [(u32, u32); 5] = [
-    (16, 0x0000_ffff),
-    (8, 0x00ff_00ff),
-    (4, 0x0f0f_0f0f),
-    (2, 0x3333_3333),
-    (1, 0x5555_5555),
+/// The bits of the numbers of lanes.
+const DISTANCES: [u32; 5] = [16, 8, 4, 2, 1];
+/// So many words of bits are counted at a time: each step waits for an exchange, and those of all these words go on meanwhile.
+const AT_ONCE: usize = 16;
+/// How lanes take bytes of a word and of the one that they got from the lane at a distance: those without the bit of the
+/// distance in their number, and those with it.
+const BYTES: [(u32, u32, u32); 2] = [(16, 0x5410, 0x3276), (8, 0x6240, 0x3715)];
+/// The bits that lanes take from the lane at a distance, after a rotation: those without the bit of the distance in their
+/// number, and those with it.
+const BITS: [(u32, u32, u32); 3] = [
+    (4, 0xf0f0_f0f0, 0x0f0f_0f0f),
+    (2, 0xcccc_cccc, 0x3333_3333),
+    (1, 0xaaaa_aaaa, 0x5555_5555),
 ];
 
 /// Writes the code for one function.
@@ -67,6 +73,8 @@ pub(super) struct Flush<'a, 'text> {
     pub(super) first: usize,
     /// True if the GPU has `redux.sync`.
     pub(super) has_sums: bool,
+    /// True if threads end where the function returns.
+    pub(super) is_kernel: bool,
 }
 
 impl Flush<'_, '_> {
@@ -142,9 +150,13 @@ impl Flush<'_, '_> {
         code.push_str("setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t@%rocov_p bra $rocov_other;\n\t");
         combined(&mut code, "ntid", "mul.lo.u32");
         let _ = write!(code, "cvt.u64.u32 %rocov_v, %rocov_t;\n\t{}", self.base());
+        // The first thread has no lanes below it. An address that is equal in all lanes would make the compiler look for others
+        // that add there.
         let _ = write!(
             code,
-            "red.global.add.u64 [%rocov_a+{}], %rocov_v;\n$rocov_other:\n\t}}",
+            "mov.u32 %rocov_t, %lanemask_lt;\n\t\
+             mad.wide.u32 %rocov_a, %rocov_t, 8, %rocov_a;\n\t\
+             red.global.add.u64 [%rocov_a+{}], %rocov_v;\n$rocov_other:\n\t}}",
             self.offset(0)
         );
         code
@@ -393,10 +405,12 @@ impl Flush<'_, '_> {
         if sums > 0 {
             // Each sum and each choice has a register.
             let _ = write!(code, ".reg .b32 %rocov_i<{}>;\n\t", 2 * sums);
-            for (bit, (lane, _)) in SWAPS.iter().rev().enumerate() {
+        }
+        if sums > 0 || self.plan.counted_bits() > MAX_VOTED {
+            for (bit, distance) in DISTANCES.iter().rev().enumerate() {
                 let _ = write!(
                     code,
-                    "and.b32 %rocov_t, %rocov_l, {lane};\n\tsetp.ne.u32 %rocov_j{bit}, %rocov_t, 0;\n\t"
+                    "and.b32 %rocov_t, %rocov_l, {distance};\n\tsetp.ne.u32 %rocov_j{bit}, %rocov_t, 0;\n\t"
                 );
             }
         }
@@ -407,10 +421,20 @@ impl Flush<'_, '_> {
             code.push_str("@%rocov_large bra $rocov_part;\n\t");
         }
         let mut next = 0;
-        for first in (0..waiting.len()).step_by(WORD) {
-            self.add_by_lane(&mut code, first, &sources, &mut next);
+        let words = waiting.len().div_ceil(WORD);
+        let _ = write!(code, ".reg .b32 %rocov_e<{words}>;\n\t");
+        for first in (0..words).step_by(AT_ONCE) {
+            let words = first..words.min(first + AT_ONCE);
+            self.count_bits(&mut code, words.clone());
+            for word in words {
+                self.add_by_lane(&mut code, word, &sources, &mut next);
+            }
         }
-        let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
+        let _ = write!(
+            code,
+            "{}\n$rocov_part:\n\t",
+            ended(opcode, self.is_kernel, "0xffffffff")
+        );
         code.push_str(&self.base());
         if let Some((word, bit)) = &self.plan.has_high {
             let own = self.own(Leaving::Together);
@@ -427,13 +451,19 @@ impl Flush<'_, '_> {
         } else {
             code.push_str(&self.own(Leaving::Together));
         }
-        let _ = write!(code, "{}{opcode};\n\t}}\n", self.shared());
+        code.push_str(&self.shared());
+        let _ = write!(
+            code,
+            "{}\n\t}}\n",
+            ended(opcode, self.is_kernel, "%rocov_m")
+        );
         code
     }
 
-    /// Lane i of a whole warp adds to probe `first` + i.
-    fn add_by_lane(&self, code: &mut String, first: usize, sources: &[Source], next: &mut usize) {
-        self.count_bits(code, first / WORD);
+    /// Lane i of a whole warp adds to probe i of those that have the numbers of the bits of a word. `%rocov_e` of the word is
+    /// the count for a bit.
+    fn add_by_lane(&self, code: &mut String, word: usize, sources: &[Source], next: &mut usize) {
+        let first = word * WORD;
         let waiting = self.plan.waiting_probes();
         let end = waiting.len().min(first + WORD);
         if let Some(call) = self
@@ -443,7 +473,7 @@ impl Flush<'_, '_> {
             let _ = write!(
                 code,
                 "setp.eq.u32 %rocov_p, %rocov_l, {};\n\t\
-                 selp.b32 %rocov_c, {WORD}, %rocov_c, %rocov_p;\n\t",
+                 selp.b32 %rocov_e{word}, {WORD}, %rocov_e{word}, %rocov_p;\n\t",
                 call - first
             );
         }
@@ -452,12 +482,15 @@ impl Flush<'_, '_> {
             let probes = waiting[first..end].iter();
             let start = probes.take_while(|probe| !is_of_sum(**probe)).count();
             is_of_lanes(code, mask(&(start..end - first)));
-            let _ = write!(code, "selp.b32 %rocov_c, {sum}, %rocov_c, %rocov_p;\n\t");
+            let _ = write!(
+                code,
+                "selp.b32 %rocov_e{word}, {sum}, %rocov_e{word}, %rocov_p;\n\t"
+            );
         }
         let _ = write!(
             code,
-            "setp.ne.u32 %rocov_p, %rocov_c, 0;\n\t\
-             cvt.u64.u32 %rocov_d, %rocov_c;\n\t\
+            "setp.ne.u32 %rocov_p, %rocov_e{word}, 0;\n\t\
+             cvt.u64.u32 %rocov_d, %rocov_e{word};\n\t\
              @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_d;\n\t",
             self.offset(first)
         );
@@ -522,38 +555,55 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// Sets `%rocov_c` in lane i of a whole warp to the number of lanes that have bit i of a word, of those with probes.
-    fn count_bits(&self, code: &mut String, word: usize) {
-        let bits = self.counted_bits(word);
-        if bits.is_empty() {
-            code.push_str("mov.b32 %rocov_c, 0;\n\t");
+    /// Sets `%rocov_e` of each of these words in lane i of a whole warp to the number of lanes that have bit i of the word, of
+    /// those with probes.
+    fn count_bits(&self, code: &mut String, words: Range<usize>) {
+        let first = words.start;
+        let mut compared = Vec::new();
+        for word in words {
+            let bits = self.counted_bits(word);
+            if bits.is_empty() {
+                let _ = write!(code, "mov.b32 %rocov_e{word}, 0;\n\t");
+            } else if bits.len() <= MAX_VOTED_AT_ONCE {
+                vote_on_each(code, word, bits);
+            } else {
+                compared.push((word, bits));
+            }
+        }
+        if compared.is_empty() {
             return;
         }
-        if bits.len() <= MAX_VOTED_AT_ONCE {
-            vote_on_each(code, word, bits);
-            return;
+        let _ = write!(code, "@%rocov_r bra.uni $rocov_other{first};\n\t");
+        for (word, bits) in &compared {
+            let all = mask(bits);
+            let _ = write!(
+                code,
+                "and.b32 %rocov_c, %rocov_b{word}, {all:#x};\n\t\
+                 shr.u32 %rocov_c, %rocov_c, %rocov_l;\n\t\
+                 and.b32 %rocov_c, %rocov_c, 1;\n\t\
+                 shl.b32 %rocov_e{word}, %rocov_c, 5;\n\t"
+            );
         }
-        let all = mask(&bits);
         let _ = write!(
             code,
-            "@%rocov_r bra.uni $rocov_other{word};\n\t\
-             and.b32 %rocov_c, %rocov_b{word}, {all:#x};\n\t\
-             shr.u32 %rocov_c, %rocov_c, %rocov_l;\n\t\
-             and.b32 %rocov_c, %rocov_c, 1;\n\t\
-             shl.b32 %rocov_c, %rocov_c, 5;\n\t\
-             bra.uni $rocov_counted{word};\n\
-             $rocov_other{word}:\n\t"
+            "bra.uni $rocov_counted{first};\n$rocov_other{first}:\n\t"
         );
-        if bits.len() <= MAX_VOTED {
-            vote_on_each(code, word, bits);
-        } else if self.has_sums && bits.len() <= MAX_SPREAD {
-            spread(code, word, bits.len());
-        } else {
-            transpose(code, word, all);
+        let mut others = Vec::new();
+        for (word, bits) in compared {
+            if bits.len() <= MAX_VOTED {
+                vote_on_each(code, word, bits);
+            } else if self.has_sums && bits.len() <= MAX_SPREAD {
+                spread(code, word, bits.len());
+            } else {
+                others.push((word, mask(&bits)));
+            }
+        }
+        if !others.is_empty() {
+            transpose(code, &others);
         }
         let _ = write!(
             code,
-            "bra.uni $rocov_counted{word};\n$rocov_counted{word}:\n\t"
+            "bra.uni $rocov_counted{first};\n$rocov_counted{first}:\n\t"
         );
     }
 
@@ -610,7 +660,7 @@ impl Flush<'_, '_> {
             code.push_str("redux.sync.add.u32 %rocov_t, %rocov_t, 0xffffffff;\n\t");
             return;
         }
-        for (distance, _) in SWAPS {
+        for distance in DISTANCES {
             let _ = write!(
                 code,
                 "shfl.sync.bfly.b32 %rocov_s, %rocov_t, {distance}, 31, 0xffffffff;\n\t\
@@ -813,6 +863,15 @@ fn is_of_sum(probe: Probe) -> bool {
     matches!(probe, Probe::Register(_) | Probe::Difference(_))
 }
 
+/// The end of a call, for these lanes. In a function, they meet before it: the compiler lets those return first that have nothing
+/// to add, and their caller would go on with each of these parts of a warp by itself.
+pub(super) fn ended(opcode: &str, is_kernel: bool, lanes: &str) -> String {
+    match opcode {
+        "ret" if !is_kernel => format!("bar.warp.sync {lanes};\n\t{opcode};"),
+        _ => format!("{opcode};"),
+    }
+}
+
 /// The word with these bits.
 fn mask(bits: &Range<usize>) -> u32 {
     bits.clone().fold(0, |all, bit| all | 1 << bit)
@@ -838,7 +897,7 @@ fn add_terms(code: &mut String, terms: &[(Source, i64)], sources: &[Source]) -> 
     "%rocov_t".into()
 }
 
-/// Counts each of these bits of a word by a vote.
+/// Counts each of these bits of a word by a vote: sets `%rocov_e` of the word in lane i to the number of lanes that have bit i.
 fn vote_on_each(code: &mut String, word: usize, bits: Range<usize>) {
     code.push_str("mov.b32 %rocov_c, 0;\n\t");
     for bit in bits {
@@ -849,7 +908,7 @@ fn vote_on_each(code: &mut String, word: usize, bits: Range<usize>) {
              selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
         );
     }
-    code.push_str("popc.b32 %rocov_c, %rocov_c;\n\t");
+    let _ = write!(code, "popc.b32 %rocov_e{word}, %rocov_c;\n\t");
 }
 
 /// Sets `%rocov_t` to the number of lanes of a whole warp that have a bit.
@@ -893,8 +952,8 @@ fn take_bit(register: &str) -> String {
     )
 }
 
-/// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word, for the first `end` bits, and to 0 in the
-/// other lanes.
+/// Sets `%rocov_e` of a word in lane i to the number of lanes that have bit i of the word, for the first `end` bits, and to 0 in
+/// the other lanes.
 ///
 /// One multiplication spreads four bits over the bytes of a word, and one instruction sums the bytes over the warp.
 fn spread(code: &mut String, word: usize, end: usize) {
@@ -920,28 +979,56 @@ fn spread(code: &mut String, word: usize, end: usize) {
          shr.u32 %rocov_c, %rocov_c, %rocov_t;\n\t\
          and.b32 %rocov_c, %rocov_c, 0xff;\n\t\
          setp.lt.u32 %rocov_p, %rocov_l, {end};\n\t\
-         selp.b32 %rocov_c, %rocov_c, 0, %rocov_p;\n\t"
+         selp.b32 %rocov_e{word}, %rocov_c, 0, %rocov_p;\n\t"
     );
 }
 
-/// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word, for the bits in `all`.
+/// Sets `%rocov_e` of each word in lane i to the number of lanes that have bit i of the word, for the bits in its mask.
 ///
 /// Each step exchanges the halves of the matrix of lanes and bits whose numbers differ in one bit (Warren, "Hacker's
-/// Delight", 7-3).
-fn transpose(code: &mut String, word: usize, all: u32) {
-    let _ = write!(code, "and.b32 %rocov_c, %rocov_b{word}, {all:#x};\n\t");
-    for (bit, low) in SWAPS {
+/// Delight", 7-3). `%rocov_j` says which bits the number of the lane has.
+fn transpose(code: &mut String, words: &[(usize, u32)]) {
+    for (word, all) in words {
         let _ = write!(
             code,
-            "shfl.sync.bfly.b32 %rocov_t, %rocov_c, {bit}, 31, 0xffffffff;\n\t\
-             and.b32 %rocov_s, %rocov_l, {bit};\n\t\
-             setp.ne.u32 %rocov_p, %rocov_s, 0;\n\t\
-             @%rocov_p shr.u32 %rocov_t, %rocov_t, {bit};\n\t\
-             @!%rocov_p shl.b32 %rocov_t, %rocov_t, {bit};\n\t\
-             selp.b32 %rocov_s, {low:#x}, {:#x}, %rocov_p;\n\t\
-             lop3.b32 %rocov_c, %rocov_t, %rocov_s, %rocov_c, 0xe2;\n\t",
-            !low
+            "and.b32 %rocov_e{word}, %rocov_b{word}, {all:#x};\n\t"
         );
     }
-    code.push_str("popc.b32 %rocov_c, %rocov_c;\n\t");
+    let mut exchange = |distance: u32, chosen: String, merged: &dyn Fn(&str) -> String| {
+        code.push_str(&chosen);
+        for (word, _) in words {
+            let count = format!("%rocov_e{word}");
+            let _ = write!(
+                code,
+                "shfl.sync.bfly.b32 %rocov_t, {count}, {distance}, 31, 0xffffffff;\n\t{}",
+                merged(&count)
+            );
+        }
+    };
+    for (distance, low, high) in BYTES {
+        let chosen = format!(
+            "selp.b32 %rocov_s, {high:#x}, {low:#x}, %rocov_j{};\n\t",
+            distance.ilog2()
+        );
+        exchange(distance, chosen, &|count| {
+            format!("prmt.b32 {count}, {count}, %rocov_t, %rocov_s;\n\t")
+        });
+    }
+    for (distance, low, high) in BITS {
+        let bit = distance.ilog2();
+        let chosen = format!(
+            "selp.b32 %rocov_s, {high:#x}, {low:#x}, %rocov_j{bit};\n\t\
+             selp.b32 %rocov_u, {}, {distance}, %rocov_j{bit};\n\t",
+            u32::BITS - distance
+        );
+        exchange(distance, chosen, &|count| {
+            format!(
+                "shf.l.wrap.b32 %rocov_t, %rocov_t, %rocov_t, %rocov_u;\n\t\
+                 lop3.b32 {count}, %rocov_t, %rocov_s, {count}, 0xe2;\n\t"
+            )
+        });
+    }
+    for (word, _) in words {
+        let _ = write!(code, "popc.b32 %rocov_e{word}, %rocov_e{word};\n\t");
+    }
 }

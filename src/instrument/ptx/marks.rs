@@ -13,6 +13,7 @@
 use std::fmt::Write;
 
 use crate::instrument::ptx::flags::Flag;
+use crate::instrument::ptx::flush::ended;
 use crate::instrument::ptx::plan::{Plan, WORD};
 use crate::instrument::ptx::unit::Unit;
 
@@ -25,6 +26,8 @@ pub(super) struct Marks<'a, 'text> {
     pub(super) first: usize,
     /// The number of the function's first word in the unit.
     pub(super) first_word: usize,
+    /// True if threads end where the function returns.
+    pub(super) is_kernel: bool,
 }
 
 impl Marks<'_, '_> {
@@ -78,15 +81,18 @@ impl Marks<'_, '_> {
     /// Tells memory of the flags that it does not have yet, and ends with `opcode`.
     pub(super) fn at_exit(&self, opcode: &str) -> String {
         let mut code = self.scope();
+        if !self.is_kernel {
+            code.push_str(".reg .b32 %rocov_m;\n\tactivemask.b32 %rocov_m;\n\t");
+        }
         self.find_new(&mut code);
         code.push_str("mov.b32 %rocov_t, %rocov_x0;\n\t");
         for word in 1..self.plan.words {
             let _ = write!(code, "or.b32 %rocov_t, %rocov_t, %rocov_x{word};\n\t");
         }
-        code.push_str("setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t@%rocov_p bra $rocov_new;\n\t");
-        let _ = write!(code, "{opcode};\n$rocov_new:\n\t");
+        code.push_str("setp.eq.u32 %rocov_p, %rocov_t, 0;\n\t@%rocov_p bra $rocov_told;\n\t");
         self.tell(&mut code);
-        let _ = write!(code, "{opcode};\n\t}}\n");
+        let end = ended(opcode, self.is_kernel, "%rocov_m");
+        let _ = write!(code, "bra $rocov_told;\n$rocov_told:\n\t{end}\n\t}}\n");
         code
     }
 

@@ -2,9 +2,10 @@
 //!
 //! Threads of a warp that part at a branch meet where their ways join. If all ways out lead to one exit, those that leave
 //! early wait there for the others, and these may wait for them: at a barrier, or to exchange values. So an exit is apart if
-//! its threads have parted from threads that may still wait, and have not met them since.
+//! its threads have parted from threads that may still wait, and have not met them since. Exits may be one if their threads
+//! have gone the same way at each such branch, and threads that went another way come to none of them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, Instruction, StatementKind};
@@ -12,34 +13,65 @@ use crate::instrument::dominators::immediate_dominators;
 use crate::instrument::ptx::flow;
 
 /// The most blocks of a function for which [`apart`] looks at the ways. If a larger function waits, each of its exits is
-/// apart.
+/// alone.
 const MAX_BLOCKS: usize = 1024;
 
-/// The statements that leave the function by an exit of their own: returns, and branches to a block that only returns.
-pub(super) fn apart(function: &PtxFunction<'_>) -> HashSet<usize> {
+/// With which others an exit is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Exits {
+    /// Those that are not apart from any thread that may wait.
+    #[default]
+    Common,
+    /// Those that have this number, too.
+    Of(usize),
+    /// None.
+    Alone,
+}
+
+/// The statements that leave the function by an exit that is not the common one: returns, and branches to a block that only
+/// returns.
+pub(super) fn apart(function: &PtxFunction<'_>) -> HashMap<usize, Exits> {
     let Some(ways) = Ways::new(function) else {
-        return HashSet::new();
+        return HashMap::new();
     };
     if ways.next.len() > MAX_BLOCKS {
-        return ways.exits.into_iter().flatten().collect();
+        let exits = ways.exits.into_iter().flatten();
+        return exits.map(|number| (number, Exits::Alone)).collect();
     }
     let meeting = ways.meeting();
-    let mut apart = HashSet::new();
+    // The sides of branches on which threads come to each exit. `None` if they come there on several sides of one.
+    let mut sides: HashMap<usize, Option<Vec<(usize, usize)>>> = HashMap::new();
     for (block, next) in ways.next.iter().enumerate() {
         let meets = meeting[block].is_some_and(|meeting| meeting != ways.outside());
-        let (late, early): (Vec<usize>, Vec<usize>) =
-            next.iter().partition(|block| ways.may_wait[**block]);
+        let late = next.iter().copied().filter(|block| ways.may_wait[*block]);
+        let late: Vec<usize> = late.collect();
         if meets || late.is_empty() || next.len() < 2 {
             continue;
         }
-        let leaving = match late.len() {
-            1 => early,
-            _ => next.clone(),
-        };
-        apart.extend(&ways.exits[block]);
-        for block in ways.reached(leaving) {
-            apart.extend(&ways.exits[block]);
+        let mut found: HashMap<usize, Vec<usize>> = HashMap::new();
+        for side in next {
+            for leaving in ways.leaving(block, *side) {
+                found.entry(leaving).or_default().push(*side);
+            }
         }
+        // Threads that leave after the only side that may wait are not apart from others.
+        let is_last = |from: &[usize]| late.len() == 1 && from == late;
+        for (exit, from) in found.into_iter().filter(|(_, from)| !is_last(from)) {
+            let own = sides.entry(exit).or_insert_with(|| Some(Vec::new()));
+            match (own.as_mut(), from.as_slice()) {
+                (Some(own), [side]) => own.push((block, *side)),
+                _ => *own = None,
+            }
+        }
+    }
+    let mut numbers = HashMap::new();
+    let mut apart = HashMap::new();
+    for (exit, sides) in sides {
+        let number = sides.map(|sides| {
+            let next = numbers.len();
+            *numbers.entry(sides).or_insert(next)
+        });
+        apart.insert(exit, number.map_or(Exits::Alone, Exits::Of));
     }
     // Threads that continue to a block which only returns meet no others there.
     let blocks = &function.body.blocks;
@@ -47,9 +79,11 @@ pub(super) fn apart(function: &PtxFunction<'_>) -> HashSet<usize> {
         .targets
         .iter()
         .filter(|(_, target)| leaves(function, **target).is_some())
-        .filter(|(_, target)| apart.contains(&blocks.spans[**target].last));
+        .filter(|(_, target)| apart.contains_key(&blocks.spans[**target].last));
     let to_apart: Vec<usize> = to_apart.map(|(number, _)| *number).collect();
-    apart.extend(to_apart);
+    for number in to_apart {
+        apart.entry(number).or_insert(Exits::Alone);
+    }
     apart
 }
 
@@ -135,13 +169,17 @@ impl Ways {
         before
     }
 
-    /// The blocks that threads may come to from these, with these.
-    fn reached(&self, mut left: Vec<usize>) -> Vec<usize> {
+    /// The exits that threads may come to from a block by one of its sides.
+    fn leaving(&self, block: usize, side: usize) -> Vec<usize> {
+        if side == self.outside() {
+            return self.exits[block].clone();
+        }
+        let mut left = vec![side];
         let mut found = Vec::new();
         let mut is_known = vec![false; self.next.len()];
         while let Some(block) = left.pop() {
             if !std::mem::replace(&mut is_known[block], true) {
-                found.push(block);
+                found.extend(&self.exits[block]);
                 left.extend(&self.next[block]);
             }
         }

@@ -1,23 +1,43 @@
 //! Exits that are apart, named by hand, and those of random functions against ways that are tried out.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::*;
 use crate::format::ptx::Module;
 
 const HEAD: &str = ".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{\n";
 
-/// The lines of the body whose statements have an exit of their own.
-fn apart_lines(body: &str) -> Vec<usize> {
+/// The lines of the body whose statements do not leave by the common exit: those that leave together, each with its number, and
+/// those that leave alone.
+fn apart_lines(body: &str) -> Vec<Vec<usize>> {
     let text = format!("{HEAD}{body}}}\n");
     let module = Module::parse(&text).unwrap();
     let function = &module.functions[0];
-    let lines = apart(function).into_iter();
-    let mut lines: Vec<usize> = lines
-        .map(|number| function.body.statements.all[number].line - 6)
-        .collect();
-    lines.sort_unstable();
-    lines
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for exit in exits(&apart(function)) {
+        let lines = exit
+            .iter()
+            .map(|number| function.body.statements.all[*number].line - 6);
+        let mut lines: Vec<usize> = lines.collect();
+        lines.sort_unstable();
+        found.push(lines);
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The statements of each exit that is not the common one.
+fn exits(apart: &HashMap<usize, Exits>) -> Vec<Vec<usize>> {
+    let mut found: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (statement, exits) in apart {
+        let number = match exits {
+            Exits::Of(number) => *number,
+            Exits::Alone => apart.len() + statement,
+            Exits::Common => panic!("{statement} is not apart"),
+        };
+        found.entry(number).or_default().push(*statement);
+    }
+    found.into_values().collect()
 }
 
 #[test]
@@ -28,10 +48,10 @@ fn threads_that_others_may_wait_for_leave_apart() {
         // An early return before a barrier, and an `if` at the end, whose lanes meet.
         (
             "@%p bra E;\nbar.sync 0;\n@%q bra E;\nst.global.u32 [%a], 1;\nE:\nret;\n",
-            &[0],
+            &[&[0][..]][..],
         ),
         // Each turn of a loop has a barrier.
-        ("L:\nbar.sync 0;\n@%p bra E;\nbra L;\nE:\nret;\n", &[2]),
+        ("L:\nbar.sync 0;\n@%p bra E;\nbra L;\nE:\nret;\n", &[&[2]]),
         // The first turn meets no barrier any more.
         (
             "bar.sync 0;\nL:\n@%p bra E;\n@%q bra L;\n@%r ret;\nE:\nret;\n",
@@ -40,12 +60,27 @@ fn threads_that_others_may_wait_for_leave_apart() {
         // Cold code past the end.
         (
             "@%p bra C;\nshfl.sync.bfly.b32 %r1, %r1, 1, 31, -1;\n@%q ret;\nret;\nC:\nst.global.u32 [%a], 1;\nret;\n",
-            &[6],
+            &[&[6]],
         ),
         // Both sides wait.
         (
             "@%p bra C;\nbar.sync 0;\nret;\nC:\nbar.sync 1;\nret;\n",
-            &[2, 5],
+            &[&[2], &[5]],
+        ),
+        // The exits of each side are one.
+        (
+            "@%p bra C;\nbar.sync 0;\n@%q bra E;\nst.global.u32 [%a], 1;\nbra E;\nC:\nbar.sync 1;\n@%q ret;\nret;\nE:\nret;\n",
+            &[&[2, 4], &[7, 8]],
+        ),
+        // Threads of both sides come to the last exit.
+        (
+            "@%p bra C;\nbar.sync 0;\n@%q bra D;\nret;\nC:\nbar.sync 1;\n@%q ret;\nD:\nmov.u32 %r1, 1;\nret;\n",
+            &[&[3], &[6], &[9]],
+        ),
+        // Those that do not wait have two exits.
+        (
+            "@%p bra C;\nbar.sync 0;\nret;\nC:\n@%q ret;\nmov.u32 %r1, 1;\nret;\n",
+            &[&[4, 6]],
         ),
         // They meet before the barrier.
         (
@@ -73,7 +108,7 @@ fn comes(next: &[Vec<usize>], from: usize, targets: &[usize], left_out: usize) -
 }
 
 /// If two threads part, and one comes to the common exit while the other may wait, then there is a block that they both
-/// come to first: without it, there is no way out.
+/// come to first: without it, there is no way out. The same holds for threads that both come to an exit of several statements.
 #[test]
 fn no_thread_waits_at_a_common_exit() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -83,7 +118,7 @@ fn no_thread_waits_at_a_common_exit() {
         state ^= state << 17;
         (state % bound) as usize
     };
-    let (mut common, mut own) = (0, 0);
+    let (mut common, mut own, mut together) = (0, 0, 0);
     for _ in 0..600 {
         let count = 3 + below(7);
         let mut body = String::new();
@@ -106,8 +141,8 @@ fn no_thread_waits_at_a_common_exit() {
         };
         let apart = apart(function);
         let outside = ways.outside();
-        let is_common = |block: usize| ways.exits[block].iter().any(|exit| !apart.contains(exit));
-        let leaving: Vec<usize> = (0..outside).filter(|block| is_common(*block)).collect();
+        let all = ways.exits.iter().flatten().copied();
+        let of_all: Vec<usize> = all.filter(|exit| !apart.contains_key(exit)).collect();
         let spans = &function.body.blocks.spans;
         let waiting: Vec<usize> = (0..outside)
             .filter(|block| {
@@ -117,26 +152,42 @@ fn no_thread_waits_at_a_common_exit() {
                     .any(|(number, _, instruction)| own.contains(&number) && waits(instruction))
             })
             .collect();
-        (common, own) = (common + leaving.len(), own + apart.len());
-        for (block, next) in ways.next.iter().enumerate() {
-            for (one, other) in next
-                .iter()
-                .flat_map(|one| next.iter().map(move |other| (one, other)))
-            {
-                // One thread leaves by a way of its own, or continues, and the other continues.
-                let leaves = match *one == outside {
-                    true => is_common(block),
-                    false => comes(&ways.next, *one, &leaving, usize::MAX),
+        let shared = exits(&apart).into_iter().filter(|exit| exit.len() > 1);
+        let shared: Vec<Vec<usize>> = shared.collect();
+        common += of_all.len();
+        together += shared.iter().flatten().count();
+        own += apart.len();
+        for (exit, is_common) in shared
+            .iter()
+            .map(|exit| (exit, false))
+            .chain([(&of_all, true)])
+        {
+            let is_of_exit = |block: usize| ways.exits[block].iter().any(|it| exit.contains(it));
+            let leaving: Vec<usize> = (0..outside).filter(|block| is_of_exit(*block)).collect();
+            for (block, next) in ways.next.iter().enumerate() {
+                // A thread leaves by a way of its own, or continues.
+                let leaves = |side: usize| match side == outside {
+                    true => is_of_exit(block),
+                    false => comes(&ways.next, side, &leaving, usize::MAX),
                 };
-                if one == other || !leaves || !comes(&ways.next, *other, &waiting, usize::MAX) {
-                    continue;
+                let pairs = next
+                    .iter()
+                    .flat_map(|one| next.iter().map(move |other| (*one, *other)));
+                for (one, other) in pairs {
+                    let may_wait = comes(&ways.next, other, &waiting, usize::MAX);
+                    if one == other || !may_wait || !leaves(one) || !is_common && !leaves(other) {
+                        continue;
+                    }
+                    let meet = (0..outside)
+                        .filter(|other| *other != block)
+                        .any(|other| !comes(&ways.next, block, &[outside], other));
+                    assert!(meet, "block {block}: {one} and {other} of\n{text}");
                 }
-                let meet = (0..outside)
-                    .filter(|other| *other != block)
-                    .any(|other| !comes(&ways.next, block, &[outside], other));
-                assert!(meet, "block {block}: {one} and {other} of\n{text}");
             }
         }
     }
-    assert!(common > 500 && own > 300, "{common} {own}");
+    assert!(
+        common > 500 && own > 300 && together > 10,
+        "{common} {own} {together}"
+    );
 }

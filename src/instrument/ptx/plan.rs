@@ -24,7 +24,7 @@ use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, StatementKind};
 use crate::instrument::ptx::flags::{Flag, flags};
 use crate::instrument::ptx::flow::{Counter, Derivation, Source, derivation, is_sum};
-use crate::instrument::ptx::parting::{apart, leaves};
+use crate::instrument::ptx::parting::{Exits, apart, leaves};
 use crate::instrument::ptx::registers::register_limit;
 use crate::instrument::ptx::widths::{Room, Slot, Widths};
 use crate::support::counting::Counting;
@@ -102,8 +102,7 @@ pub(super) struct Exit<'text> {
     pub(super) block: Option<usize>,
     /// The instruction that ends the call.
     pub(super) opcode: &'text str,
-    /// True if no other statement leads here.
-    is_apart: bool,
+    exits: Exits,
 }
 
 /// The plan for a function.
@@ -469,13 +468,22 @@ impl<'text> Plan<'text> {
         for (number, _, instruction) in function.instructions() {
             match instruction.flow {
                 Flow::Return | Flow::Exit if !is_unreachable(function, number) => {
-                    self.add_exit(apart.contains(&number), number, None, instruction.opcode);
+                    let exits = apart.get(&number).copied().unwrap_or_default();
+                    self.add_exit(exits, number, None, instruction.opcode);
                 }
-                Flow::Branch { .. } if apart.contains(&number) => {
-                    let target = blocks.targets.get(&number).copied();
-                    let opcode = target.and_then(|target| leaves(function, target));
-                    if let Some(opcode) = opcode {
-                        self.add_exit(true, number, target, opcode);
+                Flow::Branch { .. } => {
+                    let Some((exits, target)) = apart.get(&number).zip(blocks.targets.get(&number))
+                    else {
+                        continue;
+                    };
+                    // Those that leave with the threads that continue to this block come to it as before.
+                    let of_target = apart.get(&blocks.spans[*target].last);
+                    let stays = *exits != Exits::Alone && of_target == Some(exits);
+                    if let Some(opcode) = leaves(function, *target).filter(|_| !stays) {
+                        // An exit has the counter of the edge to it.
+                        let is_alone = self.derivation.detour_of(number).is_some();
+                        let exits = if is_alone { Exits::Alone } else { *exits };
+                        self.add_exit(exits, number, Some(*target), opcode);
                     }
                 }
                 _ => {}
@@ -495,29 +503,24 @@ impl<'text> Plan<'text> {
                 from: Vec::new(),
                 block: None,
                 opcode: "ret",
-                is_apart: true,
+                exits: Exits::Alone,
             });
         }
     }
 
-    fn add_exit(
-        &mut self,
-        is_apart: bool,
-        number: usize,
-        block: Option<usize>,
-        opcode: &'text str,
-    ) {
-        let mut shared = self
-            .exits
-            .iter_mut()
-            .filter(|exit| !is_apart && !exit.is_apart);
-        match shared.find(|exit| exit.opcode == opcode) {
+    fn add_exit(&mut self, exits: Exits, number: usize, block: Option<usize>, opcode: &'text str) {
+        let is_shared = |exit: &&mut Exit<'_>| {
+            exits != Exits::Alone
+                && exit.exits == exits
+                && (exit.block, exit.opcode) == (block, opcode)
+        };
+        match self.exits.iter_mut().find(is_shared) {
             Some(exit) => exit.from.push(number),
             None => self.exits.push(Exit {
                 from: vec![number],
                 block,
                 opcode,
-                is_apart,
+                exits,
             }),
         }
     }

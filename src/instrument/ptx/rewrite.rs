@@ -119,12 +119,14 @@ pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, P
                 plan,
                 first: first_probe,
                 has_sums,
+                is_kernel: function.is_kernel,
             }),
             Counting::Reached => Memory::Marks(Marks {
                 unit,
                 plan,
                 first,
                 first_word,
+                is_kernel: function.is_kernel,
             }),
         };
         let mut editor = Editor {

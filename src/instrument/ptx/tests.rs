@@ -59,6 +59,35 @@ fn functions_may_count_in_memory() {
     ));
 }
 
+/// Else, ptxas would let lanes return one after the other, and those that their caller votes with would be fewer.
+#[test]
+fn lanes_meet_before_a_function_returns() {
+    let text = format!(
+        "{HEAD}.func f()\n{{\n@%p bra E;\nst.global.u32 [%a], 1;\nE:\nret;\n}}\n.entry k()\n{{\ncall.uni f;\nret;\n}}\n"
+    );
+    let module = Module::parse(&text).unwrap();
+    for counting in [Counting::Exact, Counting::Reached] {
+        let options = PtxOptions {
+            counting,
+            ..PtxOptions::default()
+        };
+        let changed = instrument(&module, &options).unwrap();
+        let (function, kernel) = changed.split_at(changed.find(".entry").unwrap());
+        let ends = |text: &str| {
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            let pairs = lines.windows(2).filter(|pair| pair[1] == "ret;");
+            pairs.map(|pair| pair[0].to_owned()).collect::<Vec<_>>()
+        };
+        let meets = |line: &String| line.starts_with("bar.warp.sync ");
+        let returns = ends(function);
+        assert!(
+            !returns.is_empty() && returns.iter().all(meets),
+            "{changed}"
+        );
+        assert!(!ends(kernel).iter().any(meets), "{changed}");
+    }
+}
+
 /// The text without what the instrumentation adds: its variables, lines with its names, and its scopes.
 fn stripped(text: &str) -> Vec<String> {
     let mut kept = Vec::new();
