@@ -281,7 +281,7 @@ fn computed(opcode: &str, operands: &[&str], value: impl Fn(&str) -> u64) -> Opt
         ("clz.b32", [one]) => u64::from((*one as u32).leading_zeros()),
         ("bfind.u32", [one]) => u64::from((*one as u32).checked_ilog2().unwrap_or(u32::MAX)),
         ("popc.b32", [one]) => u64::from(one.count_ones()),
-        ("shf.l.wrap.b32", [high, low, bits]) => narrow((high << 32 | low) << bits >> 32),
+        ("shf.l.wrap.b32", [low, high, bits]) => narrow((high << 32 | low) << bits >> 32),
         ("prmt.b32", [one, other, places]) => {
             let bytes = (other << 32 | one).to_le_bytes();
             let byte = |number: u32| bytes[(places >> (4 * number) & 7) as usize];

@@ -51,7 +51,7 @@ const FIND_HIGH: &str = "mov.u64 %rocov_z, $rocov_high;\n\t\
     mad.wide.u32 %rocov_z, %rocov_o, 4, %rocov_z;\n\t";
 /// The bits of the numbers of lanes.
 const DISTANCES: [u32; 5] = [16, 8, 4, 2, 1];
-/// So many words of bits are counted at a time: each step waits for an exchange, and those of all these words go on meanwhile.
+/// So many words of bits are counted at a time: while an exchange for one of them is under way, the others are exchanged, too.
 const AT_ONCE: usize = 16;
 /// How lanes take bytes of a word and of the one that they got from the lane at a distance: those without the bit of the
 /// distance in their number, and those with it.
@@ -387,6 +387,9 @@ impl Flush<'_, '_> {
             "mov.u32 %rocov_l, %laneid;\n\t{}",
             self.place("%rocov_a", Some("%rocov_l"))
         );
+        if !self.is_kernel {
+            code.push_str(".reg .b32 %rocov_here;\n\tactivemask.b32 %rocov_here;\n\t");
+        }
         let find_whole = "activemask.b32 %rocov_m;\n\t\
                           setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
                           @%rocov_p bra $rocov_part;\n\t";
@@ -455,13 +458,13 @@ impl Flush<'_, '_> {
         let _ = write!(
             code,
             "{}\n\t}}\n",
-            ended(opcode, self.is_kernel, "%rocov_m")
+            ended(opcode, self.is_kernel, "%rocov_here")
         );
         code
     }
 
-    /// Lane i of a whole warp adds to probe i of those that have the numbers of the bits of a word. `%rocov_e` of the word is
-    /// the count for a bit.
+    /// Lane i of a whole warp adds to probe i of the 32 that begin with the one of the first bit of a word. `%rocov_e` of the
+    /// word has the count, if that is a bit.
     fn add_by_lane(&self, code: &mut String, word: usize, sources: &[Source], next: &mut usize) {
         let first = word * WORD;
         let waiting = self.plan.waiting_probes();
@@ -864,10 +867,10 @@ fn is_of_sum(probe: Probe) -> bool {
 }
 
 /// The end of a call, for these lanes. In a function, they meet before it: the compiler lets those return first that have nothing
-/// to add, and their caller would go on with each of these parts of a warp by itself.
+/// to add, and the caller would go on with each of these parts of a warp by itself.
 pub(super) fn ended(opcode: &str, is_kernel: bool, lanes: &str) -> String {
-    match opcode {
-        "ret" if !is_kernel => format!("bar.warp.sync {lanes};\n\t{opcode};"),
+    match opcode.split('.').next() {
+        Some("ret") if !is_kernel => format!("bar.warp.sync {lanes};\n\t{opcode};"),
         _ => format!("{opcode};"),
     }
 }

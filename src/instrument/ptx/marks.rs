@@ -82,7 +82,7 @@ impl Marks<'_, '_> {
     pub(super) fn at_exit(&self, opcode: &str) -> String {
         let mut code = self.scope();
         if !self.is_kernel {
-            code.push_str(".reg .b32 %rocov_m;\n\tactivemask.b32 %rocov_m;\n\t");
+            code.push_str(".reg .b32 %rocov_here;\n\tactivemask.b32 %rocov_here;\n\t");
         }
         self.find_new(&mut code);
         code.push_str("mov.b32 %rocov_t, %rocov_x0;\n\t");
@@ -91,7 +91,7 @@ impl Marks<'_, '_> {
         }
         code.push_str("setp.eq.u32 %rocov_p, %rocov_t, 0;\n\t@%rocov_p bra $rocov_told;\n\t");
         self.tell(&mut code);
-        let end = ended(opcode, self.is_kernel, "%rocov_m");
+        let end = ended(opcode, self.is_kernel, "%rocov_here");
         let _ = write!(code, "bra $rocov_told;\n$rocov_told:\n\t{end}\n\t}}\n");
         code
     }

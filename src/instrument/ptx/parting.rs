@@ -16,7 +16,7 @@ use crate::instrument::ptx::flow;
 /// alone.
 const MAX_BLOCKS: usize = 1024;
 
-/// With which others an exit is one.
+/// The other statements that leave by the same exit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Exits {
     /// Those that are not apart from any thread that may wait.
@@ -39,7 +39,7 @@ pub(super) fn apart(function: &PtxFunction<'_>) -> HashMap<usize, Exits> {
         return exits.map(|number| (number, Exits::Alone)).collect();
     }
     let meeting = ways.meeting();
-    // The sides of branches on which threads come to each exit. `None` if they come there on several sides of one.
+    // The sides of branches on which threads come to each exit. `None` if they come there on several sides of one branch.
     let mut sides: HashMap<usize, Option<Vec<(usize, usize)>>> = HashMap::new();
     for (block, next) in ways.next.iter().enumerate() {
         let meets = meeting[block].is_some_and(|meeting| meeting != ways.outside());
@@ -51,7 +51,11 @@ pub(super) fn apart(function: &PtxFunction<'_>) -> HashMap<usize, Exits> {
         let mut found: HashMap<usize, Vec<usize>> = HashMap::new();
         for side in next {
             for leaving in ways.leaving(block, *side) {
-                found.entry(leaving).or_default().push(*side);
+                let from = found.entry(leaving).or_default();
+                // Several entries of a table may lead to it.
+                if from.last() != Some(side) {
+                    from.push(*side);
+                }
             }
         }
         // Threads that leave after the only side that may wait are not apart from others.

@@ -77,6 +77,11 @@ fn threads_that_others_may_wait_for_leave_apart() {
             "@%p bra C;\nbar.sync 0;\n@%q bra D;\nret;\nC:\nbar.sync 1;\n@%q ret;\nD:\nmov.u32 %r1, 1;\nret;\n",
             &[&[3], &[6], &[9]],
         ),
+        // Two entries of a table lead to one block, whose threads meet those that left by another way.
+        (
+            "@%p bra X;\nbar.sync 0;\nT:\n.branchtargets L, A, L;\nbrx.idx %r1, T;\nA:\nmov.u32 %r1, 1;\nret;\nL:\nret;\nX:\nmov.u32 %r1, 2;\nret;\n",
+            &[&[12]],
+        ),
         // Those that do not wait have two exits.
         (
             "@%p bra C;\nbar.sync 0;\nret;\nC:\n@%q ret;\nmov.u32 %r1, 1;\nret;\n",

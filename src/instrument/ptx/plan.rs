@@ -476,11 +476,11 @@ impl<'text> Plan<'text> {
                     else {
                         continue;
                     };
-                    // Those that leave with the threads that continue to this block come to it as before.
+                    // If the return there belongs to the same exit, the branch leads to it as before.
                     let of_target = apart.get(&blocks.spans[*target].last);
                     let stays = *exits != Exits::Alone && of_target == Some(exits);
                     if let Some(opcode) = leaves(function, *target).filter(|_| !stays) {
-                        // An exit has the counter of the edge to it.
+                        // An exit counts the edges of all statements that lead to it.
                         let is_alone = self.derivation.detour_of(number).is_some();
                         let exits = if is_alone { Exits::Alone } else { *exits };
                         self.add_exit(exits, number, Some(*target), opcode);

@@ -103,6 +103,10 @@ pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, P
     let needed = match (options.counting, has_sums) {
         (Counting::Exact, true) => FIRST_VERSION_WITH_SUMS,
         (Counting::Exact, false) => FIRST_VERSION,
+        // Only lanes that return to a caller meet.
+        (Counting::Reached, _) if planned.iter().any(|(function, _)| !function.is_kernel) => {
+            FIRST_VERSION
+        }
         (Counting::Reached, _) => (0, 0),
     };
     if module.version < needed {

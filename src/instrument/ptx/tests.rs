@@ -59,7 +59,7 @@ fn functions_may_count_in_memory() {
     ));
 }
 
-/// Else, ptxas would let lanes return one after the other, and those that their caller votes with would be fewer.
+/// Otherwise, ptxas lets lanes return one after the other, and fewer lanes vote together in the caller.
 #[test]
 fn lanes_meet_before_a_function_returns() {
     let text = format!(
@@ -133,6 +133,22 @@ fn an_old_version_of_the_text_is_raised() {
     assert_eq!(raised("6.0", "sm_70"), ".version 6.2");
     assert_eq!(raised("6.0", "sm_80"), ".version 7.0");
     assert_eq!(raised("9.1", "sm_100a"), ".version 9.1");
+    // Marks need the instructions of a later version only where lanes return to a caller.
+    let marked = |text: String| {
+        let text = text.replace("8.8", "6.0").replace("sm_90", "sm_60");
+        let options = PtxOptions {
+            counting: Counting::Reached,
+            ..PtxOptions::default()
+        };
+        let text = instrument(&Module::parse(&text).unwrap(), &options).unwrap();
+        text.lines().next().unwrap().to_owned()
+    };
+    let function = ".func f()\n{\nret;\n}\n";
+    assert_eq!(marked(kernel("ret;\n")), ".version 6.0");
+    assert_eq!(
+        marked(kernel("ret;\n").replace(".visible", &format!("{function}.visible"))),
+        ".version 6.2"
+    );
 }
 
 #[test]
