@@ -112,8 +112,8 @@ fn comes(next: &[Vec<usize>], from: usize, targets: &[usize], left_out: usize) -
             .any(|target| *target != left_out && known.contains(target))
 }
 
-/// If two threads part, and one comes to the common exit while the other may wait, then there is a block that they both
-/// come to first: without it, there is no way out. The same holds for threads that both come to an exit of several statements.
+/// Two threads part, one of them comes to the common exit, and the other may wait: then there is a block that they both come
+/// to first. Without it, there is no way out. Threads that both come to an exit of several statements have such a block, too.
 #[test]
 fn no_thread_waits_at_a_common_exit() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
