@@ -396,8 +396,8 @@ fn code_of_several_units_is_linked() {
     let ended = run(&mut uncounted.command(data.path(), &all)).success();
     assert_eq!(ended.stdout, "done\n");
     assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
-    // Each unit without counters, with them and few registers, and with them and more.
-    assert_eq!(uncounted.compilations(), 6);
+    // Each unit without counters, and with them.
+    assert_eq!(uncounted.compilations(), 4);
     let found = counts(&profiles(data.path()), data.path());
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
     let all = ["first", "helper", "second", "shared"].map(|name| format!("rocov-ptx;{name}"));
@@ -645,6 +645,7 @@ fn a_library_counts_on_gpus_of_several_architectures() {
     let (plant, expected) = numbered(&extracted_text(&fat_binary));
     let loaded = uncounted.directory.path().join("loaded");
     let again = ["from the cache", "instrumented"];
+    let mut calls = None;
     for (number, said) in again.into_iter().rev().enumerate() {
         let data = data();
         let all = [
@@ -670,14 +671,16 @@ fn a_library_counts_on_gpus_of_several_architectures() {
         }
         let objects = data.path().join("objects");
         assert_eq!(identities(&objects, ".ptx").len(), 2);
-        // Each architecture without counters and with them.
+        // Both architectures are compiled in the first run only.
         let mut noted: Vec<_> = fs::read_to_string(uncounted.directory.path().join("compiled"))
             .expect("it was noted")
             .lines()
             .map(str::to_owned)
             .collect();
+        assert_eq!(*calls.get_or_insert(noted.len()), noted.len(), "{noted:?}");
         noted.sort();
-        assert_eq!(noted, ["80", "80", "90", "90"]);
+        noted.dedup();
+        assert_eq!(noted, ["80", "90"]);
     }
     // NVIDIA's own tool makes the fat binary of these cubins.
     let place = data();
