@@ -102,6 +102,7 @@ pub(super) struct Exit<'text> {
     pub(super) block: Option<usize>,
     /// The instruction that ends the call.
     pub(super) opcode: &'text str,
+    /// The statements that may lead here.
     exits: Exits,
 }
 
