@@ -645,7 +645,6 @@ fn a_library_counts_on_gpus_of_several_architectures() {
     let (plant, expected) = numbered(&extracted_text(&fat_binary));
     let loaded = uncounted.directory.path().join("loaded");
     let again = ["from the cache", "instrumented"];
-    let mut calls = None;
     for (number, said) in again.into_iter().rev().enumerate() {
         let data = data();
         let all = [
@@ -671,16 +670,14 @@ fn a_library_counts_on_gpus_of_several_architectures() {
         }
         let objects = data.path().join("objects");
         assert_eq!(identities(&objects, ".ptx").len(), 2);
-        // Both architectures are compiled in the first run only.
+        // In the first run, each architecture without counters and with them, for sm_80 with few registers and with more.
         let mut noted: Vec<_> = fs::read_to_string(uncounted.directory.path().join("compiled"))
             .expect("it was noted")
             .lines()
             .map(str::to_owned)
             .collect();
-        assert_eq!(*calls.get_or_insert(noted.len()), noted.len(), "{noted:?}");
         noted.sort();
-        noted.dedup();
-        assert_eq!(noted, ["80", "90"]);
+        assert_eq!(noted, ["80", "80", "80", "90", "90"]);
     }
     // NVIDIA's own tool makes the fat binary of these cubins.
     let place = data();
