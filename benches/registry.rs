@@ -75,7 +75,7 @@ fn alone(image: &[u8], loads: usize) -> (f64, f64, usize) {
     let (mut look, mut record) = (Duration::ZERO, Duration::ZERO);
     let mut memory = 0;
     let mut find = |device: &FakeDevice| -> Found {
-        let loader = &Loader::default;
+        let loader = &Loader::default();
         let found = discover(device, &agents, EXECUTABLE, &mut elfs, loader, |_| true);
         found.expect("code objects").found.remove(0)
     };

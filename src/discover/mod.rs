@@ -208,7 +208,7 @@ pub fn discover(
     agents: &[Arc<Agent>],
     executable: Executable,
     elfs: &mut Elfs,
-    loader: &dyn Fn() -> Loader,
+    loader: &Loader,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Discovery, DeviceError> {
     let mut discovery = Discovery::default();
@@ -227,7 +227,7 @@ pub fn discover(
             continue;
         };
         // ROCr reads the file of a URI into memory that it may already have freed.
-        let is_held = file_of(&code_object.uri).is_none() && loader().is_hip;
+        let is_held = file_of(&code_object.uri).is_none() && loader.is_hip;
         // If the ELF cannot be read, or is damaged in a part that the loader did not need, the table is still
         // valid.
         let (elf, image, loss) = match elfs.look(device, agent, &code_object, is_held) {

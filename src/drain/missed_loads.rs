@@ -35,7 +35,7 @@ impl Session {
 
     /// Examines one of them.
     pub(super) fn look_late(&mut self, device: &dyn Device, executable: Executable) -> Outcome {
-        match self.examine(device, executable, &Loader::default) {
+        match self.examine(device, executable, &Loader::default()) {
             Ok(outcome) => {
                 self.complete.note_missed(outcome.found);
                 self.marked.note_missed(outcome.found);

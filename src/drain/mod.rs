@@ -26,7 +26,6 @@ pub use outcome::{Cause, Copied, Loss, Outcome, Taken};
 pub use scope::{Scope, Scopes, Window};
 pub use zeros::{ZeroProfile, ZeroWriter};
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -126,7 +125,7 @@ impl Session {
         device: &dyn Device,
         executable: Executable,
     ) -> Result<Outcome, DeviceError> {
-        self.loaded_by(device, executable, &Loader::default)
+        self.loaded_by(device, executable, &Loader::default())
     }
 
     /// Does the work of [`Session::loaded`] for an executable that `loader` is loading. Its file is the origin of code
@@ -138,7 +137,7 @@ impl Session {
         &mut self,
         device: &dyn Device,
         executable: Executable,
-        loader: &dyn Fn() -> Loader,
+        loader: &Loader,
     ) -> Result<Outcome, DeviceError> {
         if let Some(executions) = device.executions() {
             // Nothing of it has run. The counts are those of other code that was there before.
@@ -155,7 +154,7 @@ impl Session {
         &mut self,
         device: &dyn Device,
         executable: Executable,
-        loader: &dyn Fn() -> Loader,
+        loader: &Loader,
     ) -> Result<Outcome, DeviceError> {
         // A reused handle belongs to a new executable.
         self.forget(executable);
@@ -165,9 +164,7 @@ impl Session {
             self.registry.see_agents(&self.agents);
         }
         let filter = &self.filter;
-        let asked = OnceCell::new();
-        let loader = || asked.get_or_init(loader).clone();
-        let origin = |uri: &str| file_of(uri).or_else(|| loader().file);
+        let origin = |uri: &str| file_of(uri).or_else(|| loader.file.clone());
         let wanted = |uri: &str| filter.is_open() || filter.admits(origin(uri).as_deref());
         let Discovery {
             found,
@@ -178,7 +175,7 @@ impl Session {
             &self.agents,
             executable,
             &mut self.elfs,
-            &loader,
+            loader,
             wanted,
         )?;
         self.missed.remove(&executable);

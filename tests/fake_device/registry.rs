@@ -148,7 +148,7 @@ fn what_is_left_out_of_the_drain_is_in_the_registry() {
     let filter = Filter::new("", "*").unwrap();
     let mut session = Session::filtered(filter).with_keeper(keeper);
     let device = loaded();
-    let loader = || Loader {
+    let loader = Loader {
         file: Some(PathBuf::from("/usr/bin/app")),
         is_hip: false,
     };

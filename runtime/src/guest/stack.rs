@@ -37,29 +37,36 @@ pub(crate) fn in_hook<T>(hook: *const c_void, work: impl FnOnce() -> T) -> T {
 pub(crate) fn loader() -> Loader {
     // Null if another copy of librocov has sent the event from its own hook.
     let hook = HOOK.try_with(Cell::get).unwrap_or(std::ptr::null());
+    let of_callers = (!hook.is_null()).then(|| loader_below(Some(hook)));
+    // The hook is not on the stack if its call was the last thing that it did.
+    of_callers
+        .flatten()
+        .or_else(|| loader_below(None))
+        .unwrap_or_default()
+}
+
+/// Returns the code that is loading an executable, from the calls that led to the function `hook`, or here. `None` if
+/// `hook` is not on the stack.
+fn loader_below(hook: Option<*const c_void>) -> Option<Loader> {
     let mut files = elf_objects::files();
-    let mut of_all = Loader::default();
-    let mut of_callers = None;
+    let mut found = hook.is_none().then(Loader::default);
     each_call(&mut |call| {
-        if !hook.is_null() && call.function == hook {
-            // If librocov is linked into the program, its frames lie in the program's file.
-            of_callers = Some(Loader::default());
+        let Some(found) = &mut found else {
+            // The frames up to the hook are librocov's. If it is linked into the program, they lie in the program's file.
+            if Some(call.function) == hook {
+                found = Some(Loader::default());
+            }
             return true;
-        }
-        let found = of_callers.as_mut().unwrap_or(&mut of_all);
-        if found.file.is_none()
-            && let Some(file) = files.at(call.address, is_runtime)
-        {
+        };
+        if let Some(file) = files.at(call.address, is_runtime) {
             match is_runtime(file) {
                 true => found.is_hip |= is_named(file, HIP),
                 false => found.file = Some(file.to_owned()),
             }
         }
-        of_callers
-            .as_ref()
-            .is_none_or(|loader| loader.file.is_none())
+        found.file.is_none()
     });
-    of_callers.unwrap_or(of_all)
+    found
 }
 
 thread_local! {

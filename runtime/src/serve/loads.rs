@@ -17,8 +17,10 @@ pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
         return;
     }
     let Some(device) = attach() else { return };
+    // Asked here, because the unwinder takes its time for each call between this one and the hook.
+    let loader = stack::loader();
     with_state(|state| {
-        if state.examine(&device, executable, &stack::loader) {
+        if state.examine(&device, executable, &loader) {
             came_in(state, &device, entrances);
         }
     });

@@ -93,8 +93,8 @@ impl State {
                 Late::Loaded(executable, origin) => {
                     static ONCE: Once = Once::new();
                     ONCE.call_once(|| self.session.forget_agents());
-                    let loader = || Loader {
-                        file: origin.clone(),
+                    let loader = Loader {
+                        file: origin,
                         is_hip: false,
                     };
                     self.examine(device, executable, &loader);
@@ -112,7 +112,7 @@ impl State {
         &mut self,
         device: &Gpus,
         executable: Executable,
-        loader: &dyn Fn() -> Loader,
+        loader: &Loader,
     ) -> bool {
         if self.session.knows(device, executable) {
             return false;

@@ -109,8 +109,8 @@ pub(crate) struct Files {
 #[derive(Debug)]
 struct KnownObject {
     object: Object,
-    /// Its name, which may be that of a link.
-    name: PathBuf,
+    /// Its name, which may be that of a link, if it goes down only.
+    name: Option<PathBuf>,
     /// The file that is mapped, if a caller has needed it.
     file: Option<PathBuf>,
 }
@@ -144,7 +144,7 @@ impl Files {
             None => {
                 let object = containing(address)?;
                 self.known.push(KnownObject {
-                    name: object.path(),
+                    name: Some(object.path()).filter(|name| is_plain(name)),
                     file: None,
                     object,
                 });
@@ -152,7 +152,7 @@ impl Files {
             }
         };
         let KnownObject { object, name, file } = &mut self.known[place];
-        if is_plain(name) && suffices(name) {
+        if let Some(name) = name.as_deref().filter(|name| suffices(name)) {
             return Some(name);
         }
         Some(file.get_or_insert_with(|| object.mapped_file()))
