@@ -51,6 +51,15 @@ const DEFAULT_STACKS: [&str; 9] = [
 /// The runtimes that `--stacks all` runs the programs on, in addition to the newest.
 const OTHER_RUNTIMES: [&str; 3] = ["debian12", "rocr-6.1.2", "rocr-6.4.3"];
 
+/// The arguments of `cargo test` for tests of modules. Their compilation takes longer than they do.
+const UNITS: &[&str] = &["--config=tools/xtask/unoptimized.toml", "--lib", "--bins"];
+
+/// The arguments of `cargo test` for the examples in documentation. They are compiled only when they run.
+const DOCUMENTATION: &[&str] = &["--doc"];
+
+/// The arguments of `cargo test` for tests of whole libraries and programs.
+const WHOLES: &[&str] = &["--examples", "--test=*"];
+
 /// The stacks to fetch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stacks {
@@ -135,6 +144,23 @@ impl Options {
             command.args(["--exclude", "xtask"]);
         }
         command
+    }
+
+    /// Returns the kinds of tests that run, each by the arguments that select it: one after the other, because they are
+    /// compiled differently. A user's own arguments select those of all kinds.
+    fn kinds(&self) -> &'static [&'static [&'static str]] {
+        match self.selects_tests() {
+            true => &[&[]],
+            false => &[UNITS, DOCUMENTATION, WHOLES],
+        }
+    }
+
+    /// Returns the command for tests of one kind.
+    fn tests_of(&self, kind: &[&str], arguments: &[&str]) -> Command {
+        let mut tests = self.workspace("test");
+        tests.args(kind).args(arguments);
+        tests.args(self.after_the_records());
+        tests
     }
 
     /// Returns the arguments that leave out the tests of records, which ran before. A user's own arguments stay.
@@ -345,27 +371,43 @@ impl Suite {
 
     fn build_tests(&mut self, plugins: Beside) -> Outcome {
         self.stages.next("Build the tests");
-        let mut tests = self.options.workspace("test");
-        run_command(tests.arg("--no-run").args(self.options.after_the_records()))?;
+        for kind in self.options.kinds() {
+            if *kind != DOCUMENTATION {
+                run_command(&mut self.options.tests_of(kind, &["--no-run"]))?;
+            }
+        }
         plugins.join()
     }
 
     /// Runs the tests. Returns lints, documents and fuzz targets, which are compiled at the same time.
     fn tests(&mut self) -> Outcome<Beside> {
         self.stages.next("Test");
-        let mut tests = self.options.workspace("test");
-        tests.arg("--no-fail-fast");
-        tests.args(self.options.after_the_records());
-        self.describe_stacks(&mut tests);
+        let mut have_passed = true;
+        let kinds = self.options.kinds();
+        let (last, first) = kinds.split_last().expect("a kind");
+        for kind in first {
+            let mut tests = self.tests_of(kind);
+            have_passed &= run_logged(&mut tests, &mut self.log)?;
+        }
+        let mut tests = self.tests_of(last);
         let mut log = WhenTestsRun::new(
             &mut self.log,
             "Lints, documents and fuzz targets",
             lints(&self.options),
         );
-        if !run_logged(&mut tests, &mut log)? {
+        have_passed &= run_logged(&mut tests, &mut log)?;
+        let lints = log.start();
+        if !have_passed {
             self.failed.push("tests failed".to_owned());
         }
-        Ok(log.start())
+        Ok(lints)
+    }
+
+    /// Returns the command that runs tests of one kind.
+    fn tests_of(&self, kind: &[&str]) -> Command {
+        let mut tests = self.options.tests_of(kind, &["--no-fail-fast"]);
+        self.describe_stacks(&mut tests);
+        tests
     }
 
     /// Sets what tests must find, and how much they do.
@@ -540,9 +582,28 @@ mod tests {
     #[test]
     fn a_run_of_everything_compares_each_record_once() {
         let options = parse("").expect("options").expect("not the help");
-        let arguments = options.after_the_records();
-        assert_eq!(arguments[..2], ["--", "--skip"]);
-        let skipped = arguments.iter().filter(|word| *word == "--skip").count();
-        assert_eq!(skipped, bless::tests().count());
+        for kind in [UNITS, DOCUMENTATION, WHOLES] {
+            assert!(options.kinds().contains(&kind), "{kind:?}");
+            let command = options.tests_of(kind, &["--no-fail-fast"]);
+            let arguments: Vec<_> = command.get_args().map(|word| word.to_str()).collect();
+            let [selected, skipped] = arguments
+                .split(|word| *word == Some("--"))
+                .collect::<Vec<_>>()
+                .try_into()
+                .expect("one `--`");
+            assert!(
+                selected.ends_with(&[Some("--no-fail-fast")]),
+                "{arguments:?}"
+            );
+            assert!(
+                kind.iter().all(|word| selected.contains(&Some(word))),
+                "{arguments:?}"
+            );
+            let skipped = skipped
+                .iter()
+                .filter(|word| **word == Some("--skip"))
+                .count();
+            assert_eq!(skipped, bless::tests().count());
+        }
     }
 }
