@@ -1,4 +1,4 @@
-//! Instructions and forms that RDNA has and CDNA lacks, in waves of 64. `tests/wave_sizes` has
+//! Instructions and forms that RDNA has and CDNA lacks, in waves of 64. `amdgcn/tests/wave_sizes` has
 //! waves of 32, and dual instructions.
 
 use modelgpu_amdgcn::Target;

@@ -1,5 +1,5 @@
-//! Instructions that RDNA 4 has and RDNA 3 lacks, in waves of 64. `tests/wave_sizes` has waves of 32, and
-//! `tests/waiting` barriers that signal and wait apart.
+//! Instructions that RDNA 4 has and RDNA 3 lacks, in waves of 64. `amdgcn/tests/wave_sizes` has waves of 32, and
+//! `amdgcn/tests/waiting` barriers that signal and wait apart.
 
 use modelgpu_amdgcn::Target;
 

@@ -93,8 +93,8 @@ pub(crate) mod tests {
     /// it on this target.
     #[test]
     fn every_modelled_instruction_has_a_case() {
-        // tests/faults.rs covers instructions that end the kernel or send a message to the host,
-        // tests/waiting those of barriers of a grid, and tests/wave_sizes products of matrices in RDNA's
+        // amdgcn/tests/faults.rs covers instructions that end the kernel or send a message to the host,
+        // amdgcn/tests/waiting those of barriers of a grid, and amdgcn/tests/wave_sizes products of matrices in RDNA's
         // layouts and the loads for them.
         let ending = ["s_trap", "s_sendmsg", "ds_gws_init", "ds_gws_barrier"];
         let families = cases_by_family();
@@ -124,7 +124,8 @@ pub(crate) mod tests {
     }
 
     /// The cases need waves of 64. A target without them must execute what another target has cases for, what LLVM
-    /// chooses for the operations of its evidence, or what tests/gfx1250 and tests/compiled execute.
+    /// chooses for the operations of its evidence, or what amdgcn/tests/gfx1250 and
+    /// amdgcn/tests/compiled execute.
     #[test]
     fn opcodes_of_waves_of_32_alone_are_those_of_others() {
         let own = [

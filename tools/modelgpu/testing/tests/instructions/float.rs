@@ -446,7 +446,7 @@ fn modifiers() -> Vec<Case> {
                 0.0
             }
         }),
-        // The hardware ignores a factor if results may be denormal: see `tests/values`.
+        // The hardware ignores a factor if results may be denormal: see `amdgcn/tests/values`.
         single("v_add_f32 v10, v2, v4 mul:4", |a, b| a + b),
         single("v_add_f32 v10, v2, v4 div:2", |a, b| a + b),
         factor("mul:2", 2.0),

@@ -1,4 +1,4 @@
-//! The evidence for the behaviour of each executed opcode. `src/evidence.txt` records it.
+//! The evidence for the behaviour of each executed opcode. `amdgcn/src/evidence.txt` records it.
 //!
 //! There are four kinds. An opcode may have several of the first three:
 //!
