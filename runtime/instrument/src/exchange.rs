@@ -495,7 +495,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (11, "e378785253f5779d".into(), "81793b7773dd08a1".into())
+            (12, "d349d45f11a2502a".into(), "81793b7773dd08a1".into())
         );
     }
 }

@@ -274,7 +274,7 @@ fn computed(opcode: &str, operands: &[&str], value: impl Fn(&str) -> u64) -> Opt
         ("mul.wide.u32", [one, other]) => one.wrapping_mul(*other),
         ("shr.u32", [one, bits]) => one >> bits,
         ("shl.b32", [one, bits]) => narrow(one << bits),
-        ("bfe.u32", [one, bit, 1]) => one >> bit & 1,
+        ("bfe.u32", [one, bit, bits]) => one >> bit & ((1 << bits) - 1),
         ("xor.b32", [one, other]) => one ^ other,
         ("not.b32", [one]) => narrow(!one),
         ("brev.b32", [one]) => u64::from((*one as u32).reverse_bits()),
@@ -308,6 +308,8 @@ struct Warp<'text> {
     lanes: Vec<Lane<'text>>,
     /// The sums of what is added, by the number of the probe.
     memory: HashMap<usize, u64>,
+    /// The number of sums that lanes found together with others in one register.
+    packed: usize,
 }
 
 impl<'text> Warp<'text> {
@@ -329,18 +331,19 @@ impl<'text> Warp<'text> {
         Self {
             lanes,
             memory: HashMap::new(),
+            packed: 0,
         }
     }
 
-    /// Runs all lanes up to their ends. Returns what they add, by the number of the probe.
-    fn leave(mut self) -> HashMap<usize, u64> {
+    /// Runs all lanes up to their ends.
+    fn leave(&mut self) {
         loop {
             for lane in &mut self.lanes {
-                lane.go_on(&mut self.memory);
+                self.packed += lane.go_on(&mut self.memory);
             }
             let waiting: Vec<&Lane<'_>> = self.lanes.iter().filter(|lane| !lane.is_done).collect();
             if waiting.is_empty() {
-                return self.memory;
+                return;
             }
             let ready = waiting.iter().find(|lane| {
                 let here = waiting.iter().filter(|other| other.run.at == lane.run.at);
@@ -362,7 +365,8 @@ impl<'text> Warp<'text> {
             .iter()
             .map(|lane| (lane.number, lane.run.value(operands[1])));
         let values: HashMap<u64, u64> = values.collect();
-        let bits: u64 = values.iter().map(|(lane, value)| value << lane).sum();
+        let bits = values.iter();
+        let bits = bits.fold(0, |all, (lane, value)| all | u64::from(*value != 0) << lane);
         let results: Vec<u64> = here
             .iter()
             .map(|lane| match (opcode, operands[2]) {
@@ -403,13 +407,16 @@ impl Lane<'_> {
         start.unwrap() + place.expect("there is such code") + 1
     }
 
-    /// Runs up to the next instruction of several lanes, or the end.
-    fn go_on(&mut self, memory: &mut HashMap<usize, u64>) {
+    /// Runs up to the next instruction of several lanes, or the end. Returns the number of sums that it found together with
+    /// others in one register.
+    fn go_on(&mut self, memory: &mut HashMap<usize, u64>) -> usize {
+        let mut packed = 0;
         while !self.is_done {
             let line = self.run.lines[self.run.at].trim_end_matches(';');
             if line.contains(".sync.") {
-                return;
+                return packed;
             }
+            packed += usize::from(line.starts_with("prmt.b32 %rocov_c"));
             self.run.at += 1;
             let guarded = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
             if guarded.is_some_and(|(guard, _)| !self.run.holds(guard)) {
@@ -422,7 +429,7 @@ impl Lane<'_> {
             let result = match (opcode, operands.as_slice()) {
                 ("ret", _) => {
                     self.is_done = true;
-                    return;
+                    return packed;
                 }
                 ("bra" | "bra.uni", [label]) => {
                     self.run.at = self.behind(label);
@@ -454,6 +461,7 @@ impl Lane<'_> {
             };
             self.run.registers.insert(operands[0], result);
         }
+        packed
     }
 }
 
@@ -533,9 +541,11 @@ fn full_early(text: &str) -> String {
         let is_shift = shifts
             .iter()
             .any(|shift| line.trim_start().starts_with(&format!("{shift} %rocov_o,")));
-        match is_shift {
-            true => line.replace(" 30;", " 1;"),
-            false => line.into(),
+        let is_few = line.trim_start().starts_with("setp.ge") && line.ends_with(" 0x8;");
+        match (is_shift, is_few) {
+            (true, _) => line.replace(" 30;", " 1;"),
+            (_, true) => line.replace(" 0x8;", " 0x2;"),
+            _ => line.into(),
         }
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -583,6 +593,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
     let (mut full, mut moved, mut early) = (0, 0, 0);
     let (mut counters, mut probes, mut sums) = (0, 0, 0);
     let (mut long, mut kept) = (0, 0);
+    let (mut packed, mut single) = (0, 0);
     for turn in 0..1200 {
         let calls = turn % 3 == 0;
         // More probes than lanes, and more blocks in loops than differences may follow from.
@@ -674,7 +685,13 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
             };
             groups.retain(|group| !group.is_empty());
             warps += 1;
-            let memory = Warp::new(&groups).leave();
+            let mut warp = Warp::new(&groups);
+            warp.leave();
+            packed += usize::from(warp.packed > 0);
+            single += usize::from(
+                warp.packed == 0 && groups[0].len() == 32 && counting.contains("$rocov_single"),
+            );
+            let memory = warp.memory;
             for (mark, block) in &marks {
                 let runs = groups.iter().flatten();
                 let runs = runs.filter_map(|(_, run)| run.marks.get(mark));
@@ -705,6 +722,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         "{counters} {probes} {sums}"
     );
     assert!(long > 50 && kept > 10, "{long} {kept}");
+    assert!(packed > 50 && single > 20, "{packed} {single}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! A warp whose lanes all leave together adds for all of them: lane i adds to probe i of 32, so one instruction
 //! adds to 32 of them. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
-//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. Differences of counts are differences of
-//! their sums, too. If only some lanes leave, or if a register of one has a large number, each lane
+//! are summed by `redux.sync` from sm_80 on, four at a time if their counts are small, else by five exchanges. Differences of
+//! counts are differences of their sums, too. If only some lanes leave, or if a register of one has a large number, each lane
 //! adds its own: lanes that leave at another time may catch up with them, and then each sum for some lanes had those of others
 //! in it (an H100 with driver 580 counted some blocks twice). Bits are an exception: most are equal in
 //! all lanes that leave, and each of these lanes adds for a part of them. On others they vote, and ignore the votes of all
@@ -37,6 +37,13 @@ const PARTS: [(u32, u32); 5] = [
 const MAX_BITS: u32 = 27;
 /// The most bits of a count that others follow from: these have [`MAX_TERMS`] such counts at most.
 const MAX_SOURCE_BITS: u32 = MAX_BITS - MAX_TERMS.ilog2();
+/// A warp with so many registers looks first whether it can sum four at a time. For fewer, the look takes longer.
+const MIN_PACKED: usize = 3;
+/// The sums that are made at a time, each in so many bits.
+const PACKED: usize = 4;
+const PACKED_BITS: u32 = u32::BITS / PACKED as u32;
+/// The most bits of a count in such a sum.
+const MAX_PACKED_BITS: u32 = PACKED_BITS - WORD.ilog2();
 /// A register of 32 bits with such a count is half full.
 const FULL: u32 = 1 << 31;
 /// A register that was half full keeps so much, and no whole warp sums it. A word in local memory has the number of parts of
@@ -379,7 +386,7 @@ impl Flush<'_, '_> {
     /// Adds all counts of the active lanes, and ends with `opcode`.
     pub(super) fn at_exit(&self, opcode: &str) -> String {
         let mut code = String::from(
-            "{\n\t.reg .pred %rocov_p, %rocov_r, %rocov_large, %rocov_j<5>;\n\t\
+            "{\n\t.reg .pred %rocov_p, %rocov_r, %rocov_large, %rocov_many, %rocov_j<5>;\n\t\
              .reg .b32 %rocov_i, %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s, %rocov_x, %rocov_y, %rocov_u, %rocov_bit;\n\t\
              .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t",
         );
@@ -401,9 +408,16 @@ impl Flush<'_, '_> {
             false => find_whole.to_owned() + &place,
         });
         code.push_str("mov.b32 %rocov_bit, 1;\n\tshl.b32 %rocov_bit, %rocov_bit, %rocov_l;\n\t");
-        self.find_large(&mut code);
         let sources = self.sources();
+        let packed = self.packed(&sources);
         let waiting = self.plan.waiting_probes();
+        let words = waiting.len().div_ceil(WORD);
+        let is_packed =
+            has_large && self.has_sums && packed.len() >= MIN_PACKED && words <= AT_ONCE;
+        match is_packed {
+            true => self.find_more_bits(&mut code, MAX_PACKED_BITS, "%rocov_many"),
+            false => self.find_large(&mut code, &sources),
+        }
         let sums = waiting.iter().filter(|probe| is_of_sum(**probe)).count();
         if sums > 0 {
             // Each sum and each choice has a register.
@@ -417,27 +431,37 @@ impl Flush<'_, '_> {
                 );
             }
         }
+        let _ = write!(code, ".reg .b32 %rocov_e<{words}>;\n\t");
+        if !sources.is_empty() {
+            let _ = write!(code, ".reg .b32 %rocov_k<{}>;\n\t", sources.len());
+        }
+        let end = ended(opcode, self.is_kernel, "0xffffffff");
+        if is_packed {
+            self.find_alike(&mut code);
+            self.count_bits(&mut code, 0..words);
+            // The bits have been counted until the vote is known.
+            code.push_str("@%rocov_many bra.uni $rocov_single;\n\t");
+            self.sum_packed(&mut code, &packed, &sources);
+            self.add_by_lane(&mut code, 0..words, &sources, Summing::Packed);
+            let _ = write!(code, "{end}\n$rocov_single:\n\t");
+            self.find_large(&mut code, &sources);
+        }
         self.sum_sources(&mut code, &sources);
-        self.find_alike(&mut code);
+        if !is_packed {
+            self.find_alike(&mut code);
+        }
         // The sums do not wait for this vote, and are right if it leads nowhere.
         if has_large {
             code.push_str("@%rocov_large bra $rocov_part;\n\t");
         }
-        let mut next = 0;
-        let words = waiting.len().div_ceil(WORD);
-        let _ = write!(code, ".reg .b32 %rocov_e<{words}>;\n\t");
         for first in (0..words).step_by(AT_ONCE) {
             let words = first..words.min(first + AT_ONCE);
-            self.count_bits(&mut code, words.clone());
-            for word in words {
-                self.add_by_lane(&mut code, word, &sources, &mut next);
+            if !is_packed {
+                self.count_bits(&mut code, words.clone());
             }
+            self.add_by_lane(&mut code, words, &sources, Summing::Single);
         }
-        let _ = write!(
-            code,
-            "{}\n$rocov_part:\n\t",
-            ended(opcode, self.is_kernel, "0xffffffff")
-        );
+        let _ = write!(code, "{end}\n$rocov_part:\n\t");
         code.push_str(&self.base());
         if let Some((word, bit)) = &self.plan.has_high {
             let own = self.own(Leaving::Together);
@@ -463,54 +487,76 @@ impl Flush<'_, '_> {
         code
     }
 
-    /// Lane i of a whole warp adds to probe i of the 32 that begin with the one of the first bit of a word. `%rocov_e` of the
-    /// word has the count, if that is a bit.
-    fn add_by_lane(&self, code: &mut String, word: usize, sources: &[Source], next: &mut usize) {
-        let first = word * WORD;
+    /// Lane i of a whole warp adds to probe i of the 32 of each word. `%rocov_e` of the word has the count, if that is a bit.
+    fn add_by_lane(
+        &self,
+        code: &mut String,
+        words: Range<usize>,
+        sources: &[Source],
+        summing: Summing,
+    ) {
         let waiting = self.plan.waiting_probes();
-        let end = waiting.len().min(first + WORD);
-        if let Some(call) = self
-            .probe_of_calls()
-            .filter(|call| (first..end).contains(call))
-        {
+        let mut next = 0;
+        for word in words {
+            let first = word * WORD;
+            let end = waiting.len().min(first + WORD);
+            if let Some(call) = self
+                .probe_of_calls()
+                .filter(|call| (first..end).contains(call))
+            {
+                let _ = write!(
+                    code,
+                    "setp.eq.u32 %rocov_p, %rocov_l, {};\n\t\
+                     selp.b32 %rocov_e{word}, {WORD}, %rocov_e{word}, %rocov_p;\n\t",
+                    call - first
+                );
+            }
+            let registers = self.plan.register_probes();
+            let packed = match summing {
+                Summing::Packed => registers.start.max(first)..registers.end.min(end),
+                Summing::Single => first..first,
+            };
+            if !packed.is_empty() {
+                choose_packed(code, packed.clone(), registers.start, first, &mut next);
+                take(
+                    code,
+                    word,
+                    "%rocov_c",
+                    packed.start - first..packed.end - first,
+                );
+            }
+            let is_single = |probe: usize| is_of_sum(waiting[probe]) && !packed.contains(&probe);
+            let single = (first..end).filter(|probe| is_single(*probe));
+            let start = single.min().unwrap_or(end);
+            if let Some(sum) = self.choose(code, first, WORD, start, sources, &mut next) {
+                take(code, word, &sum, start - first..end - first);
+            }
             let _ = write!(
                 code,
-                "setp.eq.u32 %rocov_p, %rocov_l, {};\n\t\
-                 selp.b32 %rocov_e{word}, {WORD}, %rocov_e{word}, %rocov_p;\n\t",
-                call - first
+                "setp.ne.u32 %rocov_p, %rocov_e{word}, 0;\n\t\
+                 cvt.u64.u32 %rocov_d, %rocov_e{word};\n\t\
+                 @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_d;\n\t",
+                self.offset(first)
             );
         }
-        let of_sums = self.choose(code, first, WORD, sources, next);
-        if let Some(sum) = of_sums {
-            let probes = waiting[first..end].iter();
-            let start = probes.take_while(|probe| !is_of_sum(**probe)).count();
-            is_of_lanes(code, mask(&(start..end - first)));
-            let _ = write!(
-                code,
-                "selp.b32 %rocov_e{word}, {sum}, %rocov_e{word}, %rocov_p;\n\t"
-            );
-        }
-        let _ = write!(
-            code,
-            "setp.ne.u32 %rocov_p, %rocov_e{word}, 0;\n\t\
-             cvt.u64.u32 %rocov_d, %rocov_e{word};\n\t\
-             @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_d;\n\t",
-            self.offset(first)
-        );
     }
 
     /// The register that has the sum for its probe in each lane of those that add to one of `size` probes from `first` on by
-    /// a sum. Each step chooses between the halves.
+    /// a sum, and not before `start`. Each step chooses between the halves.
     fn choose(
         &self,
         code: &mut String,
         first: usize,
         size: usize,
+        start: usize,
         sources: &[Source],
         next: &mut usize,
     ) -> Option<String> {
         let half = size / 2;
         if half == 0 {
+            if first < start {
+                return None;
+            }
             let sum = match self.plan.waiting_probes().get(first)? {
                 Probe::Difference(block) => {
                     add_terms(code, &self.plan.derivation.blocks[block], sources)
@@ -526,8 +572,8 @@ impl Flush<'_, '_> {
             let _ = write!(code, "mov.b32 {name}, {sum};\n\t");
             return Some(name);
         }
-        let low = self.choose(code, first, half, sources, next);
-        let high = self.choose(code, first + half, half, sources, next);
+        let low = self.choose(code, first, half, start, sources, next);
+        let high = self.choose(code, first + half, half, start, sources, next);
         let (Some(low), Some(high)) = (&low, &high) else {
             return low.or(high);
         };
@@ -623,13 +669,74 @@ impl Flush<'_, '_> {
 
     /// Sets `%rocov_k` of each source to its sum over the lanes of a whole warp.
     fn sum_sources(&self, code: &mut String, sources: &[Source]) {
-        if sources.is_empty() {
-            return;
-        }
-        let _ = write!(code, ".reg .b32 %rocov_k<{}>;\n\t", sources.len());
         for (number, source) in sources.iter().enumerate() {
             let sum = self.sum_of(code, *source);
             let _ = write!(code, "mov.b32 %rocov_k{number}, {sum};\n\t");
+        }
+    }
+
+    /// The counts in registers that can be summed together: those with probes, and then those that only others follow from.
+    fn packed(&self, sources: &[Source]) -> Vec<(Source, Slot)> {
+        let waiting = self.plan.waiting_probes();
+        let probes = waiting[self.plan.register_probes()].iter();
+        let mut packed: Vec<Source> = probes
+            .filter_map(|probe| match *probe {
+                Probe::Register(source) => Some(source),
+                _ => None,
+            })
+            .collect();
+        let others = sources.iter().filter(|source| !packed.contains(source));
+        packed.extend(Vec::from_iter(others.copied()));
+        let registers = packed.into_iter().filter_map(|source| {
+            let Register::Whole(slot) = self.register(source) else {
+                return None;
+            };
+            Some((source, slot))
+        });
+        registers.collect()
+    }
+
+    /// Sets the bytes of each `%rocov_sum` to the sums of [`PACKED`] counts over the lanes of a whole warp, and `%rocov_k` of each
+    /// source to its sum.
+    fn sum_packed(&self, code: &mut String, packed: &[(Source, Slot)], sources: &[Source]) {
+        let _ = write!(
+            code,
+            ".reg .b32 %rocov_sum<{}>;\n\t",
+            packed.len().div_ceil(PACKED)
+        );
+        for (number, counts) in packed.chunks(PACKED).enumerate() {
+            code.push_str("mov.b32 %rocov_t, 0;\n\t");
+            for (place, (_, slot)) in counts.iter().enumerate() {
+                let mut name = self.plan.widths.name(*slot);
+                if self.plan.widths.is_wide(*slot) {
+                    let _ = write!(code, "cvt.u32.u64 %rocov_u, {name};\n\t");
+                    name = "%rocov_u".into();
+                }
+                let _ = write!(
+                    code,
+                    "mad.lo.u32 %rocov_t, {name}, {:#x}, %rocov_t;\n\t",
+                    1_u32 << (PACKED_BITS * place as u32)
+                );
+            }
+            self.sum(code);
+            let _ = write!(code, "mov.b32 %rocov_sum{number}, %rocov_t;\n\t");
+        }
+        for (number, source) in sources.iter().enumerate() {
+            let place = packed.iter().position(|(packed, _)| packed == source);
+            match place {
+                Some(place) => {
+                    let _ = write!(
+                        code,
+                        "bfe.u32 %rocov_k{number}, %rocov_sum{}, {}, {PACKED_BITS};\n\t",
+                        place / PACKED,
+                        PACKED_BITS * (place % PACKED) as u32
+                    );
+                }
+                None => {
+                    let sum = self.sum_of(code, *source);
+                    let _ = write!(code, "mov.b32 %rocov_k{number}, {sum};\n\t");
+                }
+            }
         }
     }
 
@@ -802,15 +909,20 @@ impl Flush<'_, '_> {
 
     /// Sets `%rocov_large` if a register of a lane has more bits than a sum takes. The code for some lanes takes numbers of any
     /// size.
-    fn find_large(&self, code: &mut String) {
-        let slots = self.plan.widths.largest.iter().copied();
-        let (wide, narrow): (Vec<Slot>, Vec<Slot>) =
-            slots.partition(|slot| self.plan.widths.is_wide(*slot));
-        let most = match self.sources().is_empty() {
+    fn find_large(&self, code: &mut String, sources: &[Source]) {
+        let most = match sources.is_empty() {
             true => MAX_BITS,
             false => MAX_SOURCE_BITS,
         };
-        let most = 1_u32 << most;
+        self.find_more_bits(code, most, "%rocov_large");
+    }
+
+    /// Sets a predicate in a whole warp if a register of a lane has more bits than these.
+    fn find_more_bits(&self, code: &mut String, bits: u32, found: &str) {
+        let most = 1_u32 << bits;
+        let slots = self.plan.widths.largest.iter().copied();
+        let (wide, narrow): (Vec<Slot>, Vec<Slot>) =
+            slots.partition(|slot| self.plan.widths.is_wide(*slot));
         let any = |code: &mut String, bits: u32, to: &str, slots: &[Slot]| {
             let _ = write!(code, "mov.b{bits} {to}, 0;\n\t");
             for slot in slots {
@@ -836,8 +948,20 @@ impl Flush<'_, '_> {
                 let _ = write!(code, "setp.ge.u64 %rocov_p, %rocov_v, {most:#x};\n\t");
             }
         }
-        code.push_str("vote.sync.any.pred %rocov_large, %rocov_p, 0xffffffff;\n\t");
+        let _ = write!(
+            code,
+            "vote.sync.any.pred {found}, %rocov_p, 0xffffffff;\n\t"
+        );
     }
+}
+
+/// How a whole warp sums registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Summing {
+    /// One at a time.
+    Single,
+    /// [`PACKED`] at a time: all have few bits in all lanes.
+    Packed,
 }
 
 /// How lanes that are not a whole warp bring their counts to memory.
@@ -873,6 +997,63 @@ pub(super) fn ended(opcode: &str, is_kernel: bool, lanes: &str) -> String {
         Some("ret") if !is_kernel => format!("bar.warp.sync {lanes};\n\t{opcode};"),
         _ => format!("{opcode};"),
     }
+}
+
+/// Sets `%rocov_c` to its sum in the lane of each of these probes, which are among those of the lanes from the one of `first` on.
+/// The first byte of `%rocov_sum0` has the sum for the probe `origin`, and the others those for the next ones.
+fn choose_packed(
+    code: &mut String,
+    probes: Range<usize>,
+    origin: usize,
+    first: usize,
+    next: &mut usize,
+) {
+    let groups = (probes.start - origin) / PACKED..(probes.end - origin).div_ceil(PACKED);
+    let _ = write!(
+        code,
+        "add.u32 %rocov_u, %rocov_l, {:#x};\n\t",
+        (first as u32).wrapping_sub(origin as u32)
+    );
+    let mut groups = Vec::from_iter(groups.map(|group| (group, format!("%rocov_sum{group}"))));
+    let mut distance = PACKED;
+    while groups.len() > 1 {
+        let _ = write!(
+            code,
+            "and.b32 %rocov_t, %rocov_u, {distance:#x};\n\tsetp.ne.u32 %rocov_p, %rocov_t, 0;\n\t"
+        );
+        let mut halved: Vec<(usize, String)> = Vec::new();
+        for (group, high) in groups {
+            match halved.last_mut() {
+                Some((half, low)) if *half == group / 2 => {
+                    let name = format!("%rocov_i{next}");
+                    *next += 1;
+                    let _ = write!(code, "selp.b32 {name}, {high}, {low}, %rocov_p;\n\t");
+                    *low = name;
+                }
+                _ => halved.push((group / 2, high)),
+            }
+        }
+        groups = halved;
+        distance *= 2;
+    }
+    // The byte of the lane, and three zeros.
+    let _ = write!(
+        code,
+        "and.b32 %rocov_s, %rocov_u, {:#x};\n\t\
+         or.b32 %rocov_s, %rocov_s, 0x4440;\n\t\
+         prmt.b32 %rocov_c, {}, 0, %rocov_s;\n\t",
+        PACKED - 1,
+        groups[0].1
+    );
+}
+
+/// Sets `%rocov_e` of a word to a sum in these lanes.
+fn take(code: &mut String, word: usize, sum: &str, lanes: Range<usize>) {
+    is_of_lanes(code, mask(&lanes));
+    let _ = write!(
+        code,
+        "selp.b32 %rocov_e{word}, {sum}, %rocov_e{word}, %rocov_p;\n\t"
+    );
 }
 
 /// The word with these bits.

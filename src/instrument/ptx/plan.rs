@@ -19,6 +19,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, StatementKind};
@@ -246,15 +247,19 @@ impl<'text> Plan<'text> {
         let count = self.ways.len();
         self.sums = vec![Vec::new(); count];
         for block in 0..count {
-            let terms = self.derivation.blocks.get(&block);
-            let is_difference = terms.is_some_and(|terms| !is_sum(terms));
             self.sums[block] = vec![match self.ways[block] {
                 Way::Bit(bit) => bit,
                 Way::Call => bits,
                 Way::Number(_) => self.add(Probe::Register(Source::Block(block))),
-                Way::Derived if is_difference => self.add(Probe::Difference(block)),
                 _ => continue,
             }];
+        }
+        for block in 0..count {
+            let terms = self.derivation.blocks.get(&block);
+            let is_difference = terms.is_some_and(|terms| !is_sum(terms));
+            if is_difference && self.ways[block] == Way::Derived {
+                self.sums[block] = vec![self.add(Probe::Difference(block))];
+            }
         }
         for block in 0..count {
             match self.ways[block] {
@@ -313,6 +318,17 @@ impl<'text> Plan<'text> {
     pub(super) fn waiting_probes(&self) -> &[Probe] {
         let is_waiting = |probe: &Probe| probe.is_waiting();
         &self.probes[..self.probes.partition_point(is_waiting)]
+    }
+
+    /// The probes with counts in registers.
+    pub(super) fn register_probes(&self) -> Range<usize> {
+        let is_register = |probe: &Probe| matches!(probe, Probe::Register(_));
+        let start = self.probes.iter().position(is_register);
+        let start = start.unwrap_or(self.probes.len());
+        let count = self.probes[start..]
+            .iter()
+            .take_while(|probe| is_register(probe));
+        start..start + count.count()
     }
 
     /// The number of bits with probes.

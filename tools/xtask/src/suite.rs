@@ -52,7 +52,7 @@ const DEFAULT_STACKS: [&str; 9] = [
 const OTHER_RUNTIMES: [&str; 3] = ["debian12", "rocr-6.1.2", "rocr-6.4.3"];
 
 /// The arguments of `cargo test` for tests of modules. Their compilation takes longer than they do.
-const UNITS: &[&str] = &["--config=tools/xtask/unoptimized.toml", "--lib", "--bins"];
+const UNITS: &[&str] = &["--config=tools/xtask/unit-tests.toml", "--lib", "--bins"];
 
 /// The arguments of `cargo test` for the examples in documentation. They are compiled only when they run.
 const DOCUMENTATION: &[&str] = &["--doc"];
