@@ -1,6 +1,6 @@
 // Translation unit number UNIT of a program, with its own kernel, in which UNIT + 1 work-items take
 // the branch. With SHARED it calls unit 0's function, which only -fgpu-rdc can link.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #define PASTE(name, number) name##number
 #define NAME(name, number) PASTE(name, number)
