@@ -586,6 +586,24 @@ fn one_thread_counts_for_its_block_if_each_runs_all_code() {
     assert!(!counting.contains("%ntid"), "{counting}");
 }
 
+/// Beyond the bits of a function, blocks without loops add to their counts at once, after all other probes.
+#[test]
+fn more_blocks_than_bits_need_no_registers() {
+    for target in ["sm_75", "sm_90"] {
+        let branches = (0..700).map(|number| {
+            format!("setp.eq.u32 %p, %r, {number};\n@%p bra B{number};\nmov.u32 %r, {number};\nB{number}:\n")
+        });
+        let plain = format!(
+            ".version 8.8\n.target {target}\n.address_size 64\n.entry k()\n{{\n.reg .pred %p;\n.reg .b32 %r;\n{}ret;\n}}\n",
+            branches.collect::<String>()
+        );
+        let counting = instrument(&Module::parse(&plain).unwrap(), &PtxOptions::default()).unwrap();
+        assert_eq!(undeclared(&counting), [""; 0], "{target}");
+        // Each run of a block that has no bit.
+        assert!(counting.matches("activemask").count() > 100, "{target}");
+    }
+}
+
 #[test]
 fn counts_that_follow_from_others_are_those_of_the_threads() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

@@ -322,13 +322,11 @@ impl<'text> Plan<'text> {
 
     /// The probes with counts in registers.
     pub(super) fn register_probes(&self) -> Range<usize> {
-        let is_register = |probe: &Probe| matches!(probe, Probe::Register(_));
-        let start = self.probes.iter().position(is_register);
-        let start = start.unwrap_or(self.probes.len());
-        let count = self.probes[start..]
-            .iter()
-            .take_while(|probe| is_register(probe));
-        start..start + count.count()
+        let is_register = |probe: &&Probe| matches!(probe, Probe::Register(_));
+        let waiting = self.waiting_probes();
+        let start = waiting.iter().position(|probe| is_register(&probe));
+        let start = start.unwrap_or(waiting.len());
+        start..start + waiting[start..].iter().take_while(is_register).count()
     }
 
     /// The number of bits with probes.

@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, parent_id};
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
@@ -42,6 +43,8 @@ enum Loss {
     NotRun { path: PathBuf, source: io::Error },
     #[error("ptxas cannot assemble it with counters ({0})")]
     NotAssembled(String),
+    #[error("internal error")]
+    Internal,
 }
 
 impl Remedy for Loss {
@@ -53,7 +56,7 @@ impl Remedy for Loss {
             Self::NoRoom => "raise ROCOV_CACHE_MAX",
             Self::NotRun { .. } => "set ROCOV_PTXAS to the path of another ptxas",
             Self::NotChanged(refusal) => return refusal.remedy(),
-            Self::Damaged(_) | Self::NotAssembled(_) => "report it",
+            Self::Damaged(_) | Self::NotAssembled(_) | Self::Internal => "report it",
         })
     }
 }
@@ -72,7 +75,9 @@ fn main() -> ExitCode {
         warn(&diagnostic!("cannot find the real ptxas"; "set ROCOV_PTXAS to its path"));
         return ExitCode::FAILURE;
     };
-    match counted(&real, &arguments) {
+    // The user's compilation goes on in any case.
+    let counted = catch_unwind(|| counted(&real, &arguments));
+    match counted.unwrap_or(Err(Loss::Internal)) {
         Ok(Some(output)) => {
             // Triton keeps the messages.
             let _ = io::stdout().write_all(&output.stdout);

@@ -1,6 +1,6 @@
 //! The semantics of instructions, one module per family. Each module has a table from mnemonics to
-//! operations. Together the tables list the modelled instructions. `tests/instructions` fails if
-//! no test executes an entry.
+//! operations. Together the tables list the modelled instructions. `testing/tests/instructions`
+//! fails if no test executes an entry.
 
 mod control;
 mod dual;

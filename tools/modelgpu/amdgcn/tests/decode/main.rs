@@ -11,8 +11,8 @@
 //! controls, clamp), the counters of s_waitcnt, hardware register numbers, cache policy bits and
 //! the number of registers in a range. A listing has no plain number for these, or only an
 //! execution can get them wrong. It also skips the operands of instructions that are not modelled,
-//! because they never run. `tests/instructions` executes every modelled instruction and its
-//! modifiers.
+//! because they never run. `testing/tests/instructions` executes every modelled instruction
+//! and its modifiers.
 #![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 mod objdump;
