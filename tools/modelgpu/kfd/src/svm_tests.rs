@@ -1,11 +1,19 @@
+use memmap2::{MmapOptions, MmapRaw};
+
 use super::*;
 use crate::gpu::gpu_id;
 
+/// Memory of a file, and its address. The kernel joins anonymous memory with that of other threads; a file's has bounds.
+fn mapping(len: u64) -> (MmapRaw, u64) {
+    let file = sys::memfd(c"svm", len, 0).unwrap();
+    let mapping = MmapOptions::new().len(len as usize).map_raw(&file).unwrap();
+    let start = mapping.as_ptr() as u64;
+    (mapping, start)
+}
+
 /// Eight pages of the program, and their address.
-fn pages() -> (memmap2::MmapMut, u64) {
-    let pages = memmap2::MmapMut::map_anon(8 * sys::PAGE as usize).unwrap();
-    let start = pages.as_ptr() as u64;
-    (pages, start)
+fn pages() -> (MmapRaw, u64) {
+    mapping(8 * sys::PAGE)
 }
 
 fn attribute(kind: u32, value: u32) -> SvmAttribute {
@@ -73,7 +81,7 @@ fn answers_hold_for_the_whole_range() {
 
 #[test]
 fn bad_requests_change_nothing() {
-    let (pages, start) = pages();
+    let (_pages, start) = pages();
     let (svm, page) = (Svm::new(), sys::PAGE);
     let bad = [
         attribute(svm_attribute::ACCESS, gpu_id(0)),
@@ -84,19 +92,22 @@ fn bad_requests_change_nothing() {
     assert_eq!(svm.region(start, 0), None);
     let unknown = svm.set(start, page, &[attribute(99, 0)], 2);
     assert_eq!(unknown, Err(Errno(libc::EINVAL)));
-    drop(pages);
+    // No program has memory at the lowest addresses.
     let access = [attribute(svm_attribute::ACCESS, gpu_id(0))];
-    assert_eq!(svm.set(start, page, &access, 2), Err(Errno(libc::EFAULT)));
+    assert_eq!(svm.set(0, page, &access, 2), Err(Errno(libc::EFAULT)));
+    assert_eq!(svm.region(0, 0), None);
 }
 
 #[test]
 fn unmapped_memory_is_no_region() {
-    let (pages, start) = pages();
+    // Tests in other threads map memory, too. The kernel puts it at the end of the hole that this one leaves, which is
+    // larger than all that they map.
+    let (mapping, start) = mapping(16 << 40);
     let (svm, page) = (Svm::new(), sys::PAGE);
     let access = [attribute(svm_attribute::ACCESS, gpu_id(0))];
     svm.set(start, 8 * page, &access, 1).unwrap();
     assert_eq!(svm.region(start, 0), Some((start, 8 * page)));
-    drop(pages);
+    drop(mapping);
     assert_eq!(svm.region(start, 0), None);
 }
 
@@ -106,8 +117,7 @@ fn with_xnack_a_gpu_reaches_all_memory() {
     let svm = Svm::new();
     assert_eq!(svm.region(start, 0), None);
     svm.set_xnack(true);
-    let (first, len) = svm.region(start + 100, 0).unwrap();
-    assert!(first <= start && start + 8 * sys::PAGE <= first + len);
+    assert_eq!(svm.region(start + 100, 0), Some((start, 8 * sys::PAGE)));
     let none = [attribute(svm_attribute::NO_ACCESS, gpu_id(0))];
     svm.set(start, sys::PAGE, &none, 1).unwrap();
     assert_eq!(svm.region(start, 0), None);
