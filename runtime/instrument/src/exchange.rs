@@ -495,7 +495,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (12, "d349d45f11a2502a".into(), "81793b7773dd08a1".into())
+            (13, "134bb0efc8da5490".into(), "81793b7773dd08a1".into())
         );
     }
 }

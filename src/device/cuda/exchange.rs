@@ -11,7 +11,7 @@ pub const LIBRARY: &str = "librocov_instrument.so";
 pub const FUNCTION: &str = "rocov_instrument_4";
 
 /// The number of what rocov puts into PTX, which is part of the names of cached results. A change of it needs a new number.
-pub const INSTRUMENTATION: u32 = 12;
+pub const INSTRUMENTATION: u32 = 13;
 /// The command that Triton calls instead of ptxas.
 pub const STAND_IN: &str = "rocov-ptxas";
 

@@ -133,6 +133,7 @@ impl<'text> Run<'text> {
             let guarded = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
             let runs = match guarded {
                 Some((guard, _)) if guard.contains("%rocov_") => self.holds(guard),
+                Some(("%often", _)) => random.below(50_000) != 0,
                 Some(_) => random.below(2) != 0,
                 None => true,
             };
@@ -529,24 +530,43 @@ fn undeclared(text: &str) -> Vec<&str> {
     used
 }
 
-/// The text with registers that are half full at 4 in place of 2^31, and keep 2 in place of 2^30. A whole warp sums none of 2
-/// or more.
+/// The text with counts of 16 bits that have little room from 4 on in place of 2^15, and keep 2 in place of 2^14. A whole warp
+/// sums none of 2 or more.
 fn full_early(text: &str) -> String {
-    let text = text.replace(" 0x80000000;", " 0x4;");
-    let text = text.replace(" 0x40000000,", " 0x2,");
-    let text = text.replace(" 0x8000000;", " 0x2;");
-    let text = text.replace(" 0x800000;", " 0x2;");
-    let shifts = ["shr.u32", "shl.b32"];
     let lines = text.lines().map(|line| {
-        let is_shift = shifts
-            .iter()
-            .any(|shift| line.trim_start().starts_with(&format!("{shift} %rocov_o,")));
-        let is_few = line.trim_start().starts_with("setp.ge") && line.ends_with(" 0x8;");
-        match (is_shift, is_few) {
-            (true, _) => line.replace(" 30;", " 1;"),
-            (_, true) => line.replace(" 0x8;", " 0x2;"),
-            _ => line.into(),
-        }
+        let (opcode, _) = line.trim_start().split_once(' ').unwrap_or_default();
+        let changes: &[(&str, &str)] = match opcode {
+            "and.b32" => &[
+                ("0x8000;", "0xfffc;"),
+                ("0x80000000;", "0xfffc0000;"),
+                ("0x80008000;", "0xfffcfffc;"),
+                ("0xc000;", "0xfffe;"),
+                ("0xc0000000;", "0xfffe0000;"),
+                ("0xc000c000;", "0xfffefffe;"),
+                ("0xfff8;", "0xfffe;"),
+                ("0xfff80000;", "0xfffe0000;"),
+                ("0xfff8fff8;", "0xfffefffe;"),
+            ],
+            "bfe.u32" => &[("14, 2;", "1, 15;"), ("30, 2;", "17, 15;")],
+            "shl.b32" if line.contains("%rocov_o,") => &[("14;", "1;"), ("30;", "17;")],
+            "mad.wide.u32" | "@%rocov_q" => &[("0x4000, %rocov_v;", "0x2, %rocov_v;")],
+            "setp.ge.u64" => &[
+                ("0x8;", "0x2;"),
+                ("0x800000;", "0x2;"),
+                ("0x8000000;", "0x2;"),
+            ],
+            "setp.ge.or.u64" => &[
+                ("0x8, %rocov_p;", "0x2, %rocov_p;"),
+                ("0x800000, %rocov_p;", "0x2, %rocov_p;"),
+                ("0x8000000, %rocov_p;", "0x2, %rocov_p;"),
+            ],
+            _ => &[],
+        };
+        let changed = changes.iter().find_map(|(from, to)| {
+            let rest = line.strip_suffix(&format!(" {from}"))?;
+            Some(format!("{rest} {to}"))
+        });
+        changed.unwrap_or_else(|| line.into())
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -743,6 +763,52 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
     assert!(packed > 50 && single > 20, "{packed} {single}");
 }
 
+/// Loops that run more often than counts of 16 bits have room for.
+#[test]
+fn counts_of_any_size_are_those_of_the_threads() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let plain = ".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{\n\
+        L0:\nmov.u32 %mark, 0;\n@%p bra L2;\nL1:\nmov.u32 %mark, 1;\n@%p bra L3;\n\
+        L2:\nmov.u32 %mark, 2;\n@%p bra L4;\nL3:\nmov.u32 %mark, 3;\n@%p bra L3;\n\
+        L4:\nmov.u32 %mark, 4;\n@%often bra L0;\nret;\n}\n";
+    let module = Module::parse(plain).unwrap();
+    let mut options = PtxOptions::default();
+    options.registers.insert("k".into(), 64);
+    let counting = instrument(&module, &options).unwrap();
+    assert!(counting.contains("$rocov_full"), "{counting}");
+    let terms = terms(&counting);
+    let threads = (0..3).map(|_| {
+        let mut run = Run::new(&counting);
+        assert!(run.run(&mut random, usize::MAX));
+        run
+    });
+    let threads: Vec<Run<'_>> = threads.collect();
+    let most = threads.iter().map(|run| run.marks[&0]).max().unwrap();
+    assert!(most > 1 << 16, "{most}");
+    // Some lanes, and a whole warp.
+    for lanes in [3, 32] {
+        let lanes = (0..lanes).map(|lane| (lane, threads[lane as usize % 3].clone()));
+        let groups = [lanes.collect::<Vec<_>>()];
+        let mut warp = Warp::new(&groups);
+        warp.leave();
+        for mark in 0..5 {
+            let runs = groups[0].iter().map(|(_, run)| run.marks[&mark]);
+            let block = module.functions[0].blocks.iter();
+            let line = plain.lines().position(|line| line == format!("L{mark}:"));
+            let block = block
+                .clone()
+                .rposition(|block| block.line <= line.unwrap() + 2);
+            let added = terms[block.unwrap()].iter();
+            let added = added.map(|probe| warp.memory.get(probe).copied().unwrap_or(0));
+            assert_eq!(
+                added.sum::<u64>(),
+                runs.sum::<u64>(),
+                "L{mark} of\n{counting}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_call_that_may_end_threads_lets_other_counters_be_larger_than_the_head() {
     let text = ".version 8.8\n.target sm_90\n.address_size 64\n.func f()\n{\n@%p exit;\nret;\n}\n.entry k()\n{\nL:\n@%p bra M;\n\
@@ -757,7 +823,7 @@ fn a_call_that_may_end_threads_lets_other_counters_be_larger_than_the_head() {
     let tested = |ending: &[&'static str]| {
         let ending = ending.iter().copied().collect();
         let plan = Plan::new(function, &ending, Counting::Exact, space);
-        (plan.widths.largest.len(), plan.slots().count())
+        (plan.widths.largest.len(), plan.slots_in_blocks().count())
     };
     let (of_one, all) = tested(&[]);
     assert!(of_one == 1 && all > 1, "{of_one} {all}");

@@ -9,14 +9,14 @@
 //! all lanes that leave, and each of these lanes adds for a part of them. On others they vote, and ignore the votes of all
 //! lanes that do not leave.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
 
 use crate::instrument::ptx::flow::{Counter, MAX_TERMS, Source};
 use crate::instrument::ptx::plan::{Plan, Probe, WORD, Way, word_of};
 use crate::instrument::ptx::unit::Unit;
-use crate::instrument::ptx::widths::Slot;
+use crate::instrument::ptx::widths::{HALF, Slot};
 
 /// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
 const MAX_SPREAD: usize = 16;
@@ -44,12 +44,12 @@ const PACKED: usize = 4;
 const PACKED_BITS: u32 = u32::BITS / PACKED as u32;
 /// The most bits of a count in such a sum.
 const MAX_PACKED_BITS: u32 = PACKED_BITS - WORD.ilog2();
-/// A register of 32 bits with such a count is half full.
-const FULL: u32 = 1 << 31;
-/// A register that was half full keeps so much, and no whole warp sums it. A word in local memory has the number of parts of
+/// The bit of a count of 16 bits that shows that there is little room.
+const FULL: u32 = 1 << (HALF - 1);
+/// A count that had this bit keeps so much, and no whole warp sums it. A word in local memory has the number of parts of
 /// this size that were moved there.
 const KEPT: u32 = 1 << KEPT_BITS;
-const KEPT_BITS: u32 = 30;
+const KEPT_BITS: u32 = HALF - 2;
 /// Sets `%rocov_z` to the address of the function's words in local memory. The compiler keeps these in registers if it knows
 /// all addresses, so a number that it does not know to be 0 is added. Volatile accesses would keep it from that, too, but
 /// threads of a loop with these do not meet again: `zoom` from HeCBench then took 5 times its plain time.
@@ -687,12 +687,9 @@ impl Flush<'_, '_> {
             .collect();
         let others = sources.iter().filter(|source| !packed.contains(source));
         packed.extend(Vec::from_iter(others.copied()));
-        let registers = packed.into_iter().filter_map(|source| {
-            let Register::Whole(slot) = self.register(source) else {
-                return None;
-            };
-            Some((source, slot))
-        });
+        let registers = packed
+            .into_iter()
+            .filter_map(|source| Some((source, self.plan.slot_of(source)?)));
         registers.collect()
     }
 
@@ -705,19 +702,7 @@ impl Flush<'_, '_> {
             packed.len().div_ceil(PACKED)
         );
         for (number, counts) in packed.chunks(PACKED).enumerate() {
-            code.push_str("mov.b32 %rocov_t, 0;\n\t");
-            for (place, (_, slot)) in counts.iter().enumerate() {
-                let mut name = self.plan.widths.name(*slot);
-                if self.plan.widths.is_wide(*slot) {
-                    let _ = write!(code, "cvt.u32.u64 %rocov_u, {name};\n\t");
-                    name = "%rocov_u".into();
-                }
-                let _ = write!(
-                    code,
-                    "mad.lo.u32 %rocov_t, {name}, {:#x}, %rocov_t;\n\t",
-                    1_u32 << (PACKED_BITS * place as u32)
-                );
-            }
+            self.pack(code, counts);
             self.sum(code);
             let _ = write!(code, "mov.b32 %rocov_sum{number}, %rocov_t;\n\t");
         }
@@ -740,6 +725,36 @@ impl Flush<'_, '_> {
         }
     }
 
+    /// Sets the bytes of `%rocov_t` to counts with few bits.
+    fn pack(&self, code: &mut String, counts: &[(Source, Slot)]) {
+        let widths = &self.plan.widths;
+        let mut registers: Vec<String> =
+            counts.iter().map(|(_, slot)| widths.name(*slot)).collect();
+        registers.dedup();
+        let has_wide = counts.iter().any(|(_, slot)| widths.is_wide(*slot));
+        if !has_wide && let [low] | [low, _] = registers.as_slice() {
+            let high = registers.last().unwrap_or(low);
+            // The second byte of a count with few bits is 0.
+            let zeros = 0x1111_u32 << (4 * counts.len());
+            let bytes = counts.iter().enumerate().map(|(place, (_, slot))| {
+                let is_high = u32::from(widths.name(*slot) != *low);
+                (4 * is_high + widths.shift(*slot) / 8) << (4 * place)
+            });
+            let bytes = bytes.fold(zeros & 0xffff, |all, byte| all | byte);
+            let _ = write!(code, "prmt.b32 %rocov_t, {low}, {high}, {bytes:#x};\n\t");
+            return;
+        }
+        code.push_str("mov.b32 %rocov_t, 0;\n\t");
+        for (place, (_, slot)) in counts.iter().enumerate() {
+            self.low(code, "%rocov_u", *slot);
+            let _ = write!(
+                code,
+                "mad.lo.u32 %rocov_t, %rocov_u, {:#x}, %rocov_t;\n\t",
+                1_u32 << (PACKED_BITS * place as u32)
+            );
+        }
+    }
+
     /// The sum of a count over the lanes of a whole warp: a register, or a number.
     fn sum_of(&self, code: &mut String, source: Source) -> String {
         match self.register(source) {
@@ -754,14 +769,20 @@ impl Flush<'_, '_> {
 
     /// The register with the sum of a register over the lanes of a whole warp.
     fn summed(&self, code: &mut String, slot: Slot) -> String {
-        let move_low = match self.plan.widths.is_wide(slot) {
-            true => "cvt.u32.u64",
-            false => "mov.b32",
-        };
-        let name = self.plan.widths.name(slot);
-        let _ = write!(code, "{move_low} %rocov_t, {name};\n\t");
+        self.low(code, "%rocov_t", slot);
         self.sum(code);
         "%rocov_t".into()
+    }
+
+    /// Sets a register to the low 32 bits of a count.
+    fn low(&self, code: &mut String, to: &str, slot: Slot) {
+        let widths = &self.plan.widths;
+        let name = widths.name(slot);
+        let _ = match (widths.is_wide(slot), widths.shift(slot)) {
+            (true, _) => write!(code, "cvt.u32.u64 {to}, {name};\n\t"),
+            (false, 0) => write!(code, "and.b32 {to}, {name}, {:#x};\n\t", (1 << HALF) - 1),
+            (false, shift) => write!(code, "shr.u32 {to}, {name}, {shift};\n\t"),
+        };
     }
 
     /// Sums `%rocov_t` over the lanes of a whole warp.
@@ -811,7 +832,8 @@ impl Flush<'_, '_> {
         if widths.is_wide(slot) {
             return name;
         }
-        let _ = write!(code, "cvt.u64.u32 %rocov_v, {name};\n\t");
+        self.low(code, "%rocov_t", slot);
+        code.push_str("cvt.u64.u32 %rocov_v, %rocov_t;\n\t");
         let guard = match leaving {
             Leaving::Together => return "%rocov_v".into(),
             Leaving::WithHigh => "",
@@ -827,26 +849,38 @@ impl Flush<'_, '_> {
         "%rocov_v".into()
     }
 
-    /// Leads threads with a register that is half full to code that makes room, at the head of a loop.
+    /// Leads threads with a count that has little room to code that makes some, at the head of a loop.
     pub(super) fn check(&self, head: usize) -> String {
         let Some(slots) = self.plan.widths.tested.get(&head) else {
             return String::new();
         };
-        let names: Vec<String> = slots
-            .iter()
-            .map(|slot| self.plan.widths.name(*slot))
-            .collect();
-        let mut code = String::new();
-        let mut all = names[0].clone();
-        for name in &names[1..] {
-            let _ = write!(code, "or.b32 %rocov_o, {all}, {name};\n\t");
-            all = "%rocov_o".into();
-        }
+        let mut code = self.any_bits(slots, FULL, "%rocov_o");
         let _ = write!(
             code,
-            "setp.ge.u32 %rocov_q, {all}, {FULL:#x};\n\t\
+            "setp.ne.u32 %rocov_q, %rocov_o, 0;\n\t\
              @%rocov_q bra $rocov_full{head};\n$rocov_room{head}:\n\t"
         );
+        code
+    }
+
+    /// Sets a register to a number that is not 0 if one of these counts of 16 bits has one of these bits.
+    fn any_bits(&self, slots: &[Slot], bits: u32, to: &str) -> String {
+        let mut masks: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (register, mask) in self.plan.widths.masks(slots, bits) {
+            masks.entry(mask).or_default().push(register);
+        }
+        let mut code = String::new();
+        for (number, (mask, registers)) in masks.iter().enumerate() {
+            let part = if number == 0 { to } else { "%rocov_h" };
+            let _ = write!(code, "mov.b32 {part}, %rocov_n{};\n\t", registers[0]);
+            for register in &registers[1..] {
+                let _ = write!(code, "or.b32 {part}, {part}, %rocov_n{register};\n\t");
+            }
+            let _ = write!(code, "and.b32 {part}, {part}, {mask:#x};\n\t");
+            if number > 0 {
+                let _ = write!(code, "or.b32 {to}, {to}, {part};\n\t");
+            }
+        }
         code
     }
 
@@ -873,17 +907,21 @@ impl Flush<'_, '_> {
                 let (name, high) = (widths.name(*slot), widths.high(*slot));
                 let high = high.unwrap_or_default();
                 let next = format!("$rocov_next{head}_{place}");
+                let shift = KEPT_BITS + widths.shift(*slot);
                 let _ = write!(
                     code,
-                    "setp.lt.u32 %rocov_q, {name}, {FULL:#x};\n\t\
+                    "and.b32 %rocov_o, {name}, {:#x};\n\t\
+                     setp.eq.u32 %rocov_q, %rocov_o, 0;\n\t\
                      @%rocov_q bra {next};\n\t\
                      ld.local.u32 %rocov_h, {high};\n\t\
-                     shr.u32 %rocov_o, {name}, {KEPT_BITS};\n\t\
+                     bfe.u32 %rocov_o, {name}, {shift}, {};\n\t\
                      sub.u32 %rocov_o, %rocov_o, 1;\n\t\
                      add.u32 %rocov_h, %rocov_h, %rocov_o;\n\t\
                      st.local.u32 {high}, %rocov_h;\n\t\
-                     shl.b32 %rocov_o, %rocov_o, {KEPT_BITS};\n\t\
-                     sub.u32 {name}, {name}, %rocov_o;\n{next}:\n\t"
+                     shl.b32 %rocov_o, %rocov_o, {shift};\n\t\
+                     sub.u32 {name}, {name}, %rocov_o;\n{next}:\n\t",
+                    FULL << widths.shift(*slot),
+                    HALF - KEPT_BITS
                 );
             }
             let _ = writeln!(code, "bra $rocov_room{head};");
@@ -920,33 +958,30 @@ impl Flush<'_, '_> {
     /// Sets a predicate in a whole warp if a register of a lane has more bits than these.
     fn find_more_bits(&self, code: &mut String, bits: u32, found: &str) {
         let most = 1_u32 << bits;
-        let slots = self.plan.widths.largest.iter().copied();
-        let (wide, narrow): (Vec<Slot>, Vec<Slot>) =
-            slots.partition(|slot| self.plan.widths.is_wide(*slot));
-        let any = |code: &mut String, bits: u32, to: &str, slots: &[Slot]| {
-            let _ = write!(code, "mov.b{bits} {to}, 0;\n\t");
-            for slot in slots {
+        let slots = &self.plan.widths.largest;
+        let (wide, narrow): (Vec<Slot>, Vec<Slot>) = slots
+            .iter()
+            .copied()
+            .partition(|slot| self.plan.widths.is_wide(*slot));
+        if slots.is_empty() {
+            return;
+        }
+        if !narrow.is_empty() {
+            // A whole warp sums no count that was moved.
+            let bits = u32::MAX << bits.min(KEPT_BITS) & ((1 << HALF) - 1);
+            code.push_str(&self.any_bits(&narrow, bits, "%rocov_t"));
+            code.push_str("setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t");
+        }
+        if !wide.is_empty() {
+            code.push_str("mov.b64 %rocov_v, 0;\n\t");
+            for slot in &wide {
                 let name = self.plan.widths.name(*slot);
-                let _ = write!(code, "or.b{bits} {to}, {to}, {name};\n\t");
+                let _ = write!(code, "or.b64 %rocov_v, %rocov_v, {name};\n\t");
             }
-        };
-        match (wide.is_empty(), narrow.is_empty()) {
-            (true, true) => return,
-            (true, false) => {
-                any(code, 32, "%rocov_t", &narrow);
-                let _ = write!(code, "setp.ge.u32 %rocov_p, %rocov_t, {most:#x};\n\t");
-            }
-            (false, is_all) => {
-                any(code, 64, "%rocov_v", &wide);
-                if !is_all {
-                    any(code, 32, "%rocov_t", &narrow);
-                    code.push_str(
-                        "cvt.u64.u32 %rocov_w, %rocov_t;\n\t\
-                         or.b64 %rocov_v, %rocov_v, %rocov_w;\n\t",
-                    );
-                }
-                let _ = write!(code, "setp.ge.u64 %rocov_p, %rocov_v, {most:#x};\n\t");
-            }
+            code.push_str(&match narrow.is_empty() {
+                true => format!("setp.ge.u64 %rocov_p, %rocov_v, {most:#x};\n\t"),
+                false => format!("setp.ge.or.u64 %rocov_p, %rocov_v, {most:#x}, %rocov_p;\n\t"),
+            });
         }
         let _ = write!(
             code,

@@ -27,15 +27,16 @@ use crate::instrument::ptx::flags::{Flag, flags};
 use crate::instrument::ptx::flow::{Counter, Derivation, Source, derivation, is_sum};
 use crate::instrument::ptx::parting::{Exits, apart, leaves};
 use crate::instrument::ptx::registers::register_limit;
-use crate::instrument::ptx::widths::{Room, Slot, Widths};
+use crate::instrument::ptx::widths::{HALF, Room, Slot, Widths};
 use crate::support::counting::Counting;
 
 /// The most words of 32 bits for blocks in no loop.
 pub(super) const MAX_WORDS: usize = 32;
-/// The most registers for blocks in loops.
+/// The most blocks in loops that have registers.
 pub(super) const MAX_NUMBERS: usize = 32;
-/// As many blocks in loops have registers in a function with more than [`MAX_NUMBERS`], even if there is no room for them.
-const MIN_NUMBERS: usize = 8;
+/// As many blocks in loops have registers, two in each, in a function with more than [`MAX_NUMBERS`], even if there is no room
+/// for them.
+const MIN_NUMBERS: usize = 16;
 /// The most blocks in loops of a function with counts that are differences: each makes the flushes longer.
 const MAX_DERIVED: usize = 128;
 /// The most counts that all flushes of a function bring to memory.
@@ -198,7 +199,18 @@ impl<'text> Plan<'text> {
             return plan;
         }
         let room = space.room.saturating_sub(plan.words);
-        let slots = Vec::from_iter(plan.slots_in_blocks());
+        // Those with probes in the order of these, so that four at a time are in two registers.
+        let mut slots = Vec::from_iter(plan.slots_in_blocks());
+        let probes = plan.waiting_probes()[plan.register_probes()].iter();
+        let order = probes.filter_map(|probe| match *probe {
+            Probe::Register(source) => plan.slot_of(source),
+            _ => None,
+        });
+        let order: Vec<Slot> = order.collect();
+        slots.sort_by_key(|(slot, _)| {
+            let place = order.iter().position(|other| other == slot);
+            place.unwrap_or(order.len())
+        });
         let takes = |bits: usize| {
             let counters = plan.words + slots.len() * bits / WORD;
             let limit = |plain| register_limit(plain, counters as u32, false);
@@ -206,7 +218,7 @@ impl<'text> Plan<'text> {
         };
         let room = Room {
             registers: room,
-            is_for_wide: takes(64) == takes(32),
+            is_for_wide: takes(64) == takes(HALF as usize),
         };
         // A call that may end its threads brings the counts of a turn of the loop to memory in the middle.
         let leader = |block| plan.counter_of(block).filter(|_| plan.calls.is_empty());
@@ -341,6 +353,11 @@ impl<'text> Plan<'text> {
             Some(_) => return None,
             None => Source::Block(block),
         };
+        self.slot_of(source)
+    }
+
+    /// The register of a count, if it has one.
+    pub(super) fn slot_of(&self, source: Source) -> Option<Slot> {
         match source {
             Source::Block(block) => match self.ways[block] {
                 Way::Number(number) => Some(Slot::Block(number)),
@@ -354,7 +371,7 @@ impl<'text> Plan<'text> {
     }
 
     /// The registers that are incremented, each with the block that it counts, twice, or the blocks before and after its edge.
-    fn slots_in_blocks(&self) -> impl Iterator<Item = (Slot, [usize; 2])> {
+    pub(super) fn slots_in_blocks(&self) -> impl Iterator<Item = (Slot, [usize; 2])> {
         let of_blocks = self.ways.iter().enumerate();
         let of_blocks = of_blocks.filter_map(|(block, way)| match way {
             Way::Number(number) => Some((Slot::Block(*number), [block; 2])),
@@ -368,16 +385,12 @@ impl<'text> Plan<'text> {
         of_blocks.chain(of_edges)
     }
 
-    /// The registers that are incremented.
-    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
-        self.slots_in_blocks().map(|(slot, _)| slot)
-    }
-
     /// The code that increments a register.
     pub(super) fn incremented(&self, slot: Slot) -> String {
         let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
         let name = self.widths.name(slot);
-        format!("add.u{bits} {name}, {name}, 1;\n\t")
+        let one = 1_u32 << self.widths.shift(slot);
+        format!("add.u{bits} {name}, {name}, {one:#x};\n\t")
     }
 
     /// The declarations of all registers, and of local memory.
@@ -386,9 +399,8 @@ impl<'text> Plan<'text> {
         if self.words > 0 {
             let _ = write!(code, "\n\t.reg .b32 %rocov_b<{}>;", self.words);
         }
-        for slot in self.slots() {
-            let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
-            let _ = write!(code, "\n\t.reg .b{bits} {};", self.widths.name(slot));
+        for (name, bits) in self.widths.registers() {
+            let _ = write!(code, "\n\t.reg .b{bits} {name};");
         }
         if self.has_high.is_some() {
             let bytes = 4 * self.widths.checked.len();
@@ -408,9 +420,8 @@ impl<'text> Plan<'text> {
         for word in 0..self.words {
             let _ = write!(code, "\n\tmov.b32 %rocov_b{word}, 0;");
         }
-        for slot in self.slots() {
-            let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
-            let _ = write!(code, "\n\tmov.b{bits} {}, 0;", self.widths.name(slot));
+        for (name, bits) in self.widths.registers() {
+            let _ = write!(code, "\n\tmov.b{bits} {name}, 0;");
         }
         code
     }
@@ -465,10 +476,9 @@ impl<'text> Plan<'text> {
 
     /// The registers of 32 bits that all counters of a thread take.
     pub(super) fn registers(&self) -> u32 {
-        let widths = &self.widths;
+        let registers = self.widths.registers();
         // There are at most MAX_SOURCES and MAX_WORDS, and few edges.
-        let of = |slot| if widths.is_wide(slot) { 2 } else { 1 };
-        (self.slots().map(of).sum::<usize>() + self.words) as u32
+        registers.map(|(_, bits)| bits / u32::BITS).sum::<u32>() + self.words as u32
     }
 
     /// Returns whether nothing waits until a call of the function ends.
@@ -591,7 +601,7 @@ fn ways(function: &PtxFunction<'_>, calls: &[usize], room: usize) -> (Vec<Way>, 
     if counted.len() > MAX_NUMBERS && (derived.is_empty() || !has_all) {
         // The innermost ones run most often.
         counted.sort_by_key(|block| std::cmp::Reverse(depths[*block]));
-        counted.truncate(room.clamp(MIN_NUMBERS, MAX_NUMBERS));
+        counted.truncate(room.saturating_mul(2).clamp(MIN_NUMBERS, MAX_NUMBERS));
         counted.sort_unstable();
     }
     for (number, block) in counted.into_iter().enumerate() {

@@ -1,13 +1,14 @@
 //! The widths of the registers of counters in loops.
 //!
-//! A register of 64 bits takes twice the space and twice the instructions of one of 32 bits, and kernels with many counters
-//! need the space: the compiler keeps values in memory that find no register. A thread may run a loop more than 2^32 times, so
-//! registers of 32 bits are checked at the head of their loop. If one is half full, its thread moves most of the count to
-//! local memory, which it uses for nothing else. No block of a loop runs more often than its head. So if a register counts the
-//! head, it is the only one that is looked at.
+//! A register of 64 bits takes four times the space of a count of 16 bits, and kernels with many counters need the space: the
+//! compiler keeps values in memory that find no register, or fewer threads fit on an SM. So two counts share a register of 32
+//! bits if those of 64 bits would not find room. A thread may run a loop more than 2^16 times, so such counts are checked at
+//! the head of their loop. If one has its highest bit, its thread moves most of it to local memory, which it uses for nothing
+//! else. There, 32 bits are room for 2^46 runs in all, for which a thread needs days. No block of a loop runs more often than its
+//! head. So if a count is that of the head, it is the only one that is looked at.
 //!
-//! On an H200, a kernel of `zoom` from HeCBench had room for fewer threads with registers of 64 bits, and took 1.93 times its
-//! plain time. With checked ones, it took 1.76 times.
+//! On an H200, the kernels of `zoom` from HeCBench took 1.66 times their plain time with counts of 32 bits, and 1.52 times with
+//! those of 16 bits. One of `pool` took 1.53 and 1.42 times its plain time.
 //!
 //! Between two runs of a block, a thread comes through the head of a loop around it. If all ways into each loop of the
 //! function come through its head, it is the head of the innermost one. For an edge, it is the innermost one around both of
@@ -18,13 +19,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::format::ptx::module::PtxFunction;
 use crate::instrument::ptx::flow;
 
-/// Registers of a function with so few counters in loops have 64 bits, and those of one that has room for all: a check
+/// Counts of a function with so few in loops have registers of 64 bits, and those of one that has room for all: a check
 /// costs more.
 const FEW: usize = 4;
-/// Registers of a loop with so few counters, and without a loop in it, have 64 bits.
+/// Counts of a loop with so few, and without a loop in it, have registers of 64 bits.
 const FEW_IN_LOOP: usize = 1;
 
-/// A register of a counter.
+/// The bits of a half of a register.
+pub(super) const HALF: u32 = 16;
+
+/// A count in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Slot {
     /// That of the block with this [number](super::plan::Way::Number).
@@ -38,22 +42,24 @@ pub(super) enum Slot {
 pub(super) struct Room {
     /// The number of registers of 32 bits that counters may take before the compiler uses memory.
     pub(super) registers: usize,
-    /// True if as many threads fit on an SM with registers of 64 bits as with those of 32 bits.
+    /// True if as many threads fit on an SM with registers of 64 bits as with halves of 32 bits.
     pub(super) is_for_wide: bool,
 }
 
 /// The widths of the registers of a function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Widths {
-    /// Those with 64 bits.
+    /// The counts with a register of 64 bits.
     wide: BTreeSet<Slot>,
-    /// The registers that get room at the start of a block.
+    /// The others. Two of them share a register of 32 bits.
+    halves: Vec<Slot>,
+    /// The counts that get room at the start of a block.
     pub(super) checks: BTreeMap<usize, Vec<Slot>>,
-    /// The registers whose numbers show there whether one of those is half full.
+    /// The counts that show there whether one of those has little room.
     pub(super) tested: BTreeMap<usize, Vec<Slot>>,
-    /// Registers such that none has a larger number than all of these.
+    /// Counts such that none is larger than all of these.
     pub(super) largest: Vec<Slot>,
-    /// The registers that are checked. Each has a word in local memory, at its place here.
+    /// The counts that are checked. Each has a word in local memory, at its place here.
     pub(super) checked: Vec<Slot>,
 }
 
@@ -121,25 +127,52 @@ impl Widths {
             }
         }
         widths.checked.sort_unstable();
+        let slots = counted.iter().map(|(slot, _)| *slot);
+        widths.halves = slots.filter(|slot| !widths.is_wide(*slot)).collect();
         widths
     }
 
-    /// Returns whether a register has 64 bits.
+    /// Returns whether a count has a register of 64 bits.
     pub(super) fn is_wide(&self, slot: Slot) -> bool {
         self.wide.contains(&slot)
     }
 
-    /// The name of a register.
+    /// The name of the register that a count is in.
     pub(super) fn name(&self, slot: Slot) -> String {
-        match (slot, self.is_wide(slot)) {
-            (Slot::Block(number), true) => format!("%rocov_w{number}"),
-            (Slot::Block(number), false) => format!("%rocov_n{number}"),
-            (Slot::Edge(number), true) => format!("%rocov_g{number}"),
-            (Slot::Edge(number), false) => format!("%rocov_f{number}"),
+        match (self.half(slot), slot) {
+            (Some(half), _) => format!("%rocov_n{}", half / 2),
+            (None, Slot::Block(number)) => format!("%rocov_w{number}"),
+            (None, Slot::Edge(number)) => format!("%rocov_g{number}"),
         }
     }
 
-    /// The place of a register in local memory, if it is checked. `%rocov_z` has the start.
+    /// The number of the half with a count.
+    fn half(&self, slot: Slot) -> Option<usize> {
+        self.halves.iter().position(|half| *half == slot)
+    }
+
+    /// The first bit of a count in its register.
+    pub(super) fn shift(&self, slot: Slot) -> u32 {
+        self.half(slot).map_or(0, |half| HALF * (half % 2) as u32)
+    }
+
+    /// The names of all registers, and their bits.
+    pub(super) fn registers(&self) -> impl Iterator<Item = (String, u32)> {
+        let wide = self.wide.iter().map(|slot| (self.name(*slot), u64::BITS));
+        let halves = self.halves.iter().step_by(2);
+        wide.chain(halves.map(|slot| (self.name(*slot), u32::BITS)))
+    }
+
+    /// The numbers of the registers with these counts of 16 bits, each with the places of these bits of the counts.
+    pub(super) fn masks(&self, slots: &[Slot], bits: u32) -> BTreeMap<usize, u32> {
+        let mut masks = BTreeMap::new();
+        for half in slots.iter().filter_map(|slot| self.half(*slot)) {
+            *masks.entry(half / 2).or_default() |= bits << (HALF * (half % 2) as u32);
+        }
+        masks
+    }
+
+    /// The place of a count in local memory, if it is checked. `%rocov_z` has the start.
     pub(super) fn high(&self, slot: Slot) -> Option<String> {
         let place = self.checked.binary_search(&slot).ok()?;
         Some(format!("[%rocov_z+{}]", 4 * place))
