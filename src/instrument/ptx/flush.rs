@@ -3,7 +3,7 @@
 //! A warp whose lanes all leave together adds for all of them: lane i adds to probe i of 32, so one instruction
 //! adds to 32 of them. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
 //! are summed by `redux.sync` from sm_80 on, four at a time if their counts are small, else by five exchanges. Differences of
-//! counts are differences of their sums, too. If only some lanes leave, or if a register of one has a large number, each lane
+//! counts are differences of their sums, too. If only some lanes leave, or if one of them has a large count, each lane
 //! adds its own: lanes that leave at another time may catch up with them, and then each sum for some lanes had those of others
 //! in it (an H100 with driver 580 counted some blocks twice). Bits are an exception: most are equal in
 //! all lanes that leave, and each of these lanes adds for a part of them. On others they vote, and ignore the votes of all
@@ -37,7 +37,7 @@ const PARTS: [(u32, u32); 5] = [
 const MAX_BITS: u32 = 27;
 /// The most bits of a count that others follow from: these have [`MAX_TERMS`] such counts at most.
 const MAX_SOURCE_BITS: u32 = MAX_BITS - MAX_TERMS.ilog2();
-/// A warp with so many registers looks first whether it can sum four at a time. For fewer, the look takes longer.
+/// A warp with so many counts in registers looks first whether it can sum four at a time. For fewer, the look takes longer.
 const MIN_PACKED: usize = 3;
 /// The sums that are made at a time, each in so many bits.
 const PACKED: usize = 4;
@@ -767,7 +767,7 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// The register with the sum of a register over the lanes of a whole warp.
+    /// The register with the sum of a count over the lanes of a whole warp.
     fn summed(&self, code: &mut String, slot: Slot) -> String {
         self.low(code, "%rocov_t", slot);
         self.sum(code);
@@ -825,7 +825,7 @@ impl Flush<'_, '_> {
         "%rocov_w".into()
     }
 
-    /// The register of 64 bits with the count in a register of the thread, and in its local memory.
+    /// The register of 64 bits with a count that the thread has in a register, and in its local memory.
     fn whole(&self, code: &mut String, slot: Slot, leaving: Leaving) -> String {
         let widths = &self.plan.widths;
         let name = widths.name(slot);
@@ -945,7 +945,7 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// Sets `%rocov_large` if a register of a lane has more bits than a sum takes. The code for some lanes takes numbers of any
+    /// Sets `%rocov_large` if a count of a lane has more bits than a sum takes. The code for some lanes takes numbers of any
     /// size.
     fn find_large(&self, code: &mut String, sources: &[Source]) {
         let most = match sources.is_empty() {
@@ -955,7 +955,7 @@ impl Flush<'_, '_> {
         self.find_more_bits(code, most, "%rocov_large");
     }
 
-    /// Sets a predicate in a whole warp if a register of a lane has more bits than these.
+    /// Sets a predicate in a whole warp if a count of a lane has more bits than these.
     fn find_more_bits(&self, code: &mut String, bits: u32, found: &str) {
         let most = 1_u32 << bits;
         let slots = &self.plan.widths.largest;
@@ -990,7 +990,7 @@ impl Flush<'_, '_> {
     }
 }
 
-/// How a whole warp sums registers.
+/// How a whole warp sums counts in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Summing {
     /// One at a time.
@@ -1012,7 +1012,7 @@ enum Leaving {
 
 /// The place of a count of a thread.
 enum Register {
-    /// A register of its own.
+    /// A register, or half of one.
     Whole(Slot),
     /// The bit with this number.
     Bit(usize),

@@ -6,7 +6,7 @@
 //! | that each call of the function runs | none: the threads that leave are counted |
 //! | of a kernel in which each thread runs all blocks | by the size of a block of threads, by its first thread |
 //! | in a loop | a register, or none, if its count follows from others ([`flow`](super::flow)) |
-//! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers | one atomic addition for the active threads of a warp, at once |
+//! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] blocks in loops | one atomic addition for the active threads of a warp, at once |
 //!
 //! A [`Probe`] is what code adds to in memory. The count of a block is a sum of some of them, which the drain makes.
 //!
@@ -32,16 +32,16 @@ use crate::support::counting::Counting;
 
 /// The most words of 32 bits for blocks in no loop.
 pub(super) const MAX_WORDS: usize = 32;
-/// The most blocks in loops that have registers.
+/// The most blocks in loops with counts in registers.
 pub(super) const MAX_NUMBERS: usize = 32;
-/// As many blocks in loops have registers, two in each, in a function with more than [`MAX_NUMBERS`], even if there is no room
-/// for them.
+/// So many blocks in loops have counts in registers, most of them two in each, in a function with more than [`MAX_NUMBERS`],
+/// even if there is no room for them.
 const MIN_NUMBERS: usize = 16;
 /// The most blocks in loops of a function with counts that are differences: each makes the flushes longer.
 const MAX_DERIVED: usize = 128;
 /// The most counts that all flushes of a function bring to memory.
 const MAX_FLUSHED: usize = 1 << 16;
-/// The most registers of a function with counts that are differences. The compiler keeps those in memory that have no
+/// The most counts in registers of a function with counts that are differences. The compiler keeps those in memory that have no
 /// place: that costs less than an addition in memory for each run of each block.
 const MAX_SOURCES: usize = 64;
 /// The blocks of a word.
@@ -56,7 +56,7 @@ pub(super) enum Way {
     Call,
     /// As this block, which runs together with it.
     As(usize),
-    /// In the register with this number.
+    /// In a register, or half of one: the count has this number.
     Number(usize),
     /// Its count follows from others.
     Derived,
@@ -212,7 +212,7 @@ impl<'text> Plan<'text> {
             place.unwrap_or(order.len())
         });
         let takes = |bits: usize| {
-            let counters = plan.words + slots.len() * bits / WORD;
+            let counters = plan.words + (slots.len() * bits).div_ceil(WORD);
             let limit = |plain| register_limit(plain, counters as u32, false);
             space.plain.map(limit)
         };
@@ -346,7 +346,7 @@ impl<'text> Plan<'text> {
         self.probes.partition_point(|probe| *probe == Probe::Bit)
     }
 
-    /// The register that has the count of a block at the end, and up to one less or more before.
+    /// The count in a register that is that of a block at the end, and up to one less or more before.
     fn counter_of(&self, block: usize) -> Option<Slot> {
         let source = match self.derivation.blocks.get(&block).map(Vec::as_slice) {
             Some([(source, 1)]) => *source,
@@ -356,7 +356,7 @@ impl<'text> Plan<'text> {
         self.slot_of(source)
     }
 
-    /// The register of a count, if it has one.
+    /// A count as one in a register, if it is.
     pub(super) fn slot_of(&self, source: Source) -> Option<Slot> {
         match source {
             Source::Block(block) => match self.ways[block] {
@@ -370,7 +370,7 @@ impl<'text> Plan<'text> {
         }
     }
 
-    /// The registers that are incremented, each with the block that it counts, twice, or the blocks before and after its edge.
+    /// The counts in registers, each with its block, twice, or the blocks before and after its edge.
     pub(super) fn slots_in_blocks(&self) -> impl Iterator<Item = (Slot, [usize; 2])> {
         let of_blocks = self.ways.iter().enumerate();
         let of_blocks = of_blocks.filter_map(|(block, way)| match way {
@@ -385,7 +385,7 @@ impl<'text> Plan<'text> {
         of_blocks.chain(of_edges)
     }
 
-    /// The code that increments a register.
+    /// The code that increments a count in a register.
     pub(super) fn incremented(&self, slot: Slot) -> String {
         let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
         let name = self.widths.name(slot);
@@ -597,7 +597,7 @@ fn ways(function: &PtxFunction<'_>, calls: &[usize], room: usize) -> (Vec<Way>, 
     let (derived, mut counted): (Vec<usize>, Vec<usize>) =
         in_loops.into_iter().partition(is_derived);
     derived.iter().for_each(|block| ways[*block] = Way::Derived);
-    // If not all have registers, those of the others stay in memory for some time at best.
+    // If not all have registers, those of the others stay in memory for some time at best. Most share a register with another.
     if counted.len() > MAX_NUMBERS && (derived.is_empty() || !has_all) {
         // The innermost ones run most often.
         counted.sort_by_key(|block| std::cmp::Reverse(depths[*block]));

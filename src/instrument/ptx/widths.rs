@@ -3,7 +3,7 @@
 //! A register of 64 bits takes four times the space of a count of 16 bits, and kernels with many counters need the space: the
 //! compiler keeps values in memory that find no register, or fewer threads fit on an SM. So two counts share a register of 32
 //! bits if those of 64 bits would not find room. A thread may run a loop more than 2^16 times, so such counts are checked at
-//! the head of their loop. If one has its highest bit, its thread moves most of it to local memory, which it uses for nothing
+//! the head of their loop. If the highest bit of one is set, its thread moves most of it to local memory, which it uses for nothing
 //! else. There, 32 bits are room for 2^46 runs in all, for which a thread needs days. No block of a loop runs more often than its
 //! head. So if a count is that of the head, it is the only one that is looked at.
 //!
@@ -37,12 +37,12 @@ pub(super) enum Slot {
     Edge(usize),
 }
 
-/// The registers for the counters of a function.
+/// The room for the counters of a function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// The number of registers of 32 bits that counters may take before the compiler uses memory.
     pub(super) registers: usize,
-    /// True if as many threads fit on an SM with registers of 64 bits as with halves of 32 bits.
+    /// True if as many threads fit on an SM with registers of 64 bits as with two counts in each of 32 bits.
     pub(super) is_for_wide: bool,
 }
 
@@ -64,8 +64,8 @@ pub(super) struct Widths {
 }
 
 impl Widths {
-    /// The widths of registers that count these blocks, or edges between two blocks.
-    /// `leader` is the register that counts the runs of a block, if there is one.
+    /// The widths for counts of these blocks, or of edges between two blocks.
+    /// `leader` is the count in a register of the runs of a block, if there is one.
     pub(super) fn new(
         function: &PtxFunction<'_>,
         counted: &[(Slot, [usize; 2])],

@@ -119,3 +119,38 @@ fn registers_are_narrow_if_fewer_threads_would_have_room() {
     // A check costs more than four wide registers.
     assert!(is_wide(&counted[..4], false));
 }
+
+#[test]
+fn two_counts_share_a_register() {
+    // Seven counts: the second one is the only one of the inner loop, and wide.
+    let counted = [[1, 1], [2, 2], [5, 5], [1, 2], [4, 5], [1, 5], [5, 1]];
+    let found = widths(NESTED, &counted, 0);
+    let places = (0..7).map(|number| {
+        let slot = Slot::Block(number);
+        (found.name(slot), found.shift(slot))
+    });
+    let expected = [
+        ("n0", 0),
+        ("w1", 0),
+        ("n0", 16),
+        ("n1", 0),
+        ("n1", 16),
+        ("n2", 0),
+        ("n2", 16),
+    ];
+    assert_eq!(
+        Vec::from_iter(places),
+        expected.map(|(name, shift)| (format!("%rocov_{name}"), shift))
+    );
+    let registers: Vec<(String, u32)> = found.registers().collect();
+    let expected = [("w1", 64), ("n0", 32), ("n1", 32), ("n2", 32)];
+    assert_eq!(
+        registers,
+        expected.map(|(name, bits)| (format!("%rocov_{name}"), bits))
+    );
+    let masks = found.masks(&[0, 1, 3, 4, 6].map(Slot::Block), 0xc000);
+    assert_eq!(
+        Vec::from_iter(masks),
+        [(0, 0xc000), (1, 0xc000_c000), (2, 0xc000_0000)]
+    );
+}
