@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::format::ptx::Module;
+use crate::format::ptx::module::PtxFunction;
 use crate::instrument::ptx::plan::{Plan, Probe, Space, Way};
 use crate::instrument::ptx::{PtxOptions, instrument};
 use crate::support::counting::Counting;
@@ -627,6 +628,18 @@ fn more_blocks_than_bits_need_no_registers() {
     }
 }
 
+/// The marks in a text, each with the block of `function` that has its instruction.
+fn marks(text: &str, function: &PtxFunction<'_>) -> Vec<(u64, usize)> {
+    let marks = text.lines().enumerate().filter_map(|(line, text)| {
+        let mark = text.strip_prefix("mov.u32 %mark, ")?;
+        let mark: u64 = mark.trim_end_matches(';').parse().unwrap();
+        let mut blocks = function.blocks.iter();
+        let block = blocks.rposition(|block| block.line <= line + 1);
+        Some((mark, block.unwrap()))
+    });
+    marks.collect()
+}
+
 #[test]
 fn counts_that_follow_from_others_are_those_of_the_threads() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -683,17 +696,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
             counting = full_early(&counting);
             full += usize::from(counting.contains("$rocov_full"));
         }
-        // The block that has the instruction of each label.
-        let marks = plain.lines().enumerate().filter_map(|(line, text)| {
-            let mark = text.strip_prefix("mov.u32 %mark, ")?;
-            let mark: u64 = mark.trim_end_matches(';').parse().unwrap();
-            let block = function
-                .blocks
-                .iter()
-                .rposition(|block| block.line <= line + 1);
-            Some((mark, block.unwrap()))
-        });
-        let marks: Vec<(u64, usize)> = marks.collect();
+        let marks = marks(&plain, function);
         let mut all: HashMap<usize, Vec<Run<'_>>> = HashMap::new();
         for _ in 0..6 {
             let mut run = Run::new(&counting);
@@ -799,14 +802,11 @@ fn counts_of_any_size_are_those_of_the_threads() {
         let groups = [lanes.collect::<Vec<_>>()];
         let mut warp = Warp::new(&groups);
         warp.leave();
-        for mark in 0..5 {
+        let marks = marks(plain, &module.functions[0]);
+        assert_eq!(marks.len(), 5);
+        for (mark, block) in marks {
             let runs = groups[0].iter().map(|(_, run)| run.marks[&mark]);
-            let block = module.functions[0].blocks.iter();
-            let line = plain.lines().position(|line| line == format!("L{mark}:"));
-            let block = block
-                .clone()
-                .rposition(|block| block.line <= line.unwrap() + 2);
-            let added = terms[block.unwrap()].iter();
+            let added = terms[block].iter();
             let added = added.map(|probe| warp.memory.get(probe).copied().unwrap_or(0));
             assert_eq!(
                 added.sum::<u64>(),

@@ -677,14 +677,7 @@ impl Flush<'_, '_> {
 
     /// The counts in registers that can be summed together: those with probes, and then those that only others follow from.
     fn packed(&self, sources: &[Source]) -> Vec<(Source, Slot)> {
-        let waiting = self.plan.waiting_probes();
-        let probes = waiting[self.plan.register_probes()].iter();
-        let mut packed: Vec<Source> = probes
-            .filter_map(|probe| match *probe {
-                Probe::Register(source) => Some(source),
-                _ => None,
-            })
-            .collect();
+        let mut packed: Vec<Source> = self.plan.register_sources().collect();
         let others = sources.iter().filter(|source| !packed.contains(source));
         packed.extend(Vec::from_iter(others.copied()));
         let registers = packed

@@ -201,12 +201,8 @@ impl<'text> Plan<'text> {
         let room = space.room.saturating_sub(plan.words);
         // Those with probes in the order of these, so that four at a time are in two registers.
         let mut slots = Vec::from_iter(plan.slots_in_blocks());
-        let probes = plan.waiting_probes()[plan.register_probes()].iter();
-        let order = probes.filter_map(|probe| match *probe {
-            Probe::Register(source) => plan.slot_of(source),
-            _ => None,
-        });
-        let order: Vec<Slot> = order.collect();
+        let order = plan.register_sources();
+        let order: Vec<Slot> = order.filter_map(|source| plan.slot_of(source)).collect();
         slots.sort_by_key(|(slot, _)| {
             let place = order.iter().position(|other| other == slot);
             place.unwrap_or(order.len())
@@ -341,6 +337,15 @@ impl<'text> Plan<'text> {
         start..start + waiting[start..].iter().take_while(is_register).count()
     }
 
+    /// The counts in registers that have probes, in the order of these.
+    pub(super) fn register_sources(&self) -> impl Iterator<Item = Source> {
+        let probes = self.waiting_probes()[self.register_probes()].iter();
+        probes.filter_map(|probe| match probe {
+            Probe::Register(source) => Some(*source),
+            _ => None,
+        })
+    }
+
     /// The number of bits with probes.
     pub(super) fn counted_bits(&self) -> usize {
         self.probes.partition_point(|probe| *probe == Probe::Bit)
@@ -356,7 +361,7 @@ impl<'text> Plan<'text> {
         self.slot_of(source)
     }
 
-    /// A count as one in a register, if it is.
+    /// The register that a count is in, or shares. `None` if it is in none.
     pub(super) fn slot_of(&self, source: Source) -> Option<Slot> {
         match source {
             Source::Block(block) => match self.ways[block] {
